@@ -95,12 +95,12 @@ def _show(findings: Sequence[Finding]) -> None:
 
 def _verdict(count: int, functions: Sequence[str], codes: Collection[str], status: int) -> str:
     """The last line: what was found, and of what."""
-    told = "nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}"
+    text = "nothing was found" if count == 0 else f"{count} finding{'s' * (count > 1)}"
     if status:
         early = "was interrupted" if status == INTERRUPTED else "failed"
-        return f"{told} before the script {early}"
+        return f"{text} before the script {early}"
     if not functions:
-        return f"{told}: {NOTHING}" if count == 0 else told
+        return f"{text}: {NOTHING}" if count == 0 else text
     names = ", ".join(map(plain, functions[:NAMED])) + ", ..." * (len(functions) > NAMED)
     checked = f"{len(functions)} function{'s' * (len(functions) > 1)} checked ({names})"
-    return f"{checked} for {len(codes)} kind{'s' * (len(codes) != 1)} of mistake: {told}"
+    return f"{checked} for {len(codes)} kind{'s' * (len(codes) != 1)} of mistake: {text}"

@@ -66,17 +66,17 @@ def _watcher(devices: Sequence[Any], table: Table, faults: list[str]) -> Callabl
         place = user_location()
         name, line = plain(traced.fun_name), plain(f"{Path(place.file).name}:{place.line}")
         try:
-            made = compiled_for(traced, devices)
-            sizes = made.memory_analysis()
+            compiled = compiled_for(traced, devices)
+            sizes = compiled.memory_analysis()
         except (PhalanxError, NotImplementedError) as e:
             table.add_row(Text(name), Text(line), *[""] * (len(_COLUMNS) - 2))
             what = "does not fit" if isinstance(e, OutOfMemory) else "cannot be compiled"
             faults.append(f"{name}, at {line}, {what}: {e}")
             return
         parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
-        exchanged = sum(e.bytes * e.count for e in made.exchanges())
+        exchanged = sum(e.bytes * e.count for e in compiled.exchanges())
         table.add_row(
-            Text(name), Text(line), str(len(made.devices)), *map(_bytes, [*parts, exchanged])
+            Text(name), Text(line), str(len(compiled.devices)), *map(_bytes, [*parts, exchanged])
         )
 
     return watch
@@ -102,8 +102,8 @@ def _noting(again: list[str]) -> Callable[[Traced], None]:
     return watch
 
 
-def _where(home: Any) -> str:
-    count = 0 if home is None else len(home.device_set)
+def _where(sharding: Any) -> str:
+    count = 0 if sharding is None else len(sharding.device_set)
     return {0: "the host", 1: "one device"}.get(count, f"{count} devices")
 
 

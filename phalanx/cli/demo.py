@@ -177,22 +177,22 @@ def largest_difference(params: Any, others: Any) -> float:
 
 def _refused(planted: ModuleType) -> Text:
     """What is said of a step that forgets to average its gradients."""
-    told = ""
+    message = ""
     try:
         planted.mapped(planted.apart)(*planted.arguments())
     except phalanx.errors.ReplicationError as error:
-        told = str(error)
-    return Text(plain(told), "red")
+        message = str(error)
+    return Text(plain(message), "red")
 
 
 def _found(planted: ModuleType) -> Text:
     """What `phalanx check` says of a step that drops the same pixels of each image."""
-    told = Text()
+    text = Text()
     for finding in phalanx.check(planted.mapped(planted.together))(*planted.arguments()):
         place = f"{Path(finding.file).name}:{finding.line}"
-        told.append(f"{place}: {finding.code} {plain(finding.message)}\n", "red")
-        told.append(plain(finding.remedy), "green")
-    return told
+        text.append(f"{place}: {finding.code} {plain(finding.message)}\n", "red")
+        text.append(plain(finding.remedy), "green")
+    return text
 
 
 def _planned(digits: ModuleType) -> Table:

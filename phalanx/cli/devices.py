@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(_table(devices))
     for line in (*_versions(devices[0]), *_absences(absent, arguments.why)):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
-    for told in (*(w.message for w in warned), *filter(None, [failure])):
-        print(f"phalanx devices: {told}", file=sys.stderr)
+    for message in (*(w.message for w in warned), *filter(None, [failure])):
+        print(f"phalanx devices: {message}", file=sys.stderr)
     return 0 if failure is None else 1
 
 
@@ -47,8 +47,8 @@ def _found() -> tuple[Sequence[Any], dict[str, str], DeviceError | None]:
 
 def _absences(absent: dict[str, str], why: bool) -> list[str]:
     """Which accelerators cannot be had; why, if that is asked for or there is something to do."""
-    quiet = [n for n, told in absent.items() if told.startswith(NO_HARDWARE) and not why]
-    lines = [f"no {name}: {told}" for name, told in absent.items() if name not in quiet]
+    quiet = [n for n, reason in absent.items() if reason.startswith(NO_HARDWARE) and not why]
+    lines = [f"no {name}: {reason}" for name, reason in absent.items() if name not in quiet]
     return [*lines, f"no {', '.join(quiet)}: phalanx devices --why says why"] if quiet else lines
 
 
@@ -76,8 +76,8 @@ def _versions(device: Any) -> list[str]:
     """What its client was built for, and uses."""
     platform, version = device.platform, str(device.client.platform_version)
     lines = [] if version == platform else version.splitlines()
-    told = ", ".join(filter(None, [*lines, backend().libraries(platform_of(device))]))
-    return [f"{platform}: {told}"] if told else []
+    text = ", ".join(filter(None, [*lines, backend().libraries(platform_of(device))]))
+    return [f"{platform}: {text}"] if text else []
 
 
 def _memory(device: Any) -> str:

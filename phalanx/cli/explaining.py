@@ -47,12 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _reports(seen: Seen, chips: Machine | None) -> Iterator[Report]:
-    told: list[Report] = []
+    reports: list[Report] = []
     for traced, where in seen:
         try:
             report = report_on(traced, chips, where)
-            if report not in told:  # as where its arguments lay elsewhere at first
-                told.append(report)
+            if report not in reports:  # as where its arguments lay elsewhere at first
+                reports.append(report)
                 yield report
         except (PhalanxError, NotImplementedError) as e:
             print(f"phalanx explain: {traced.fun_name}, at {where}: {e}", file=sys.stderr)

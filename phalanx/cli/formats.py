@@ -28,8 +28,8 @@ def as_github(findings: Sequence[Finding]) -> str:
 
 def _command(finding: Finding) -> str:
     where = f"file={_property(relative(finding.file))},line={finding.line}"
-    told = _escaped("\n".join([finding.message, finding.remedy]))
-    return f"::warning {where},title=phalanx {finding.code}::{told}"
+    message = _escaped("\n".join([finding.message, finding.remedy]))
+    return f"::warning {where},title=phalanx {finding.code}::{message}"
 
 
 def _escaped(text: str) -> str:
@@ -58,8 +58,12 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    told = CODES[code]
-    return {"id": code, "shortDescription": {"text": told.title}, "help": {"text": told.remedy}}
+    declared = CODES[code]
+    return {
+        "id": code,
+        "shortDescription": {"text": declared.title},
+        "help": {"text": declared.remedy},
+    }
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:

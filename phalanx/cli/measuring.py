@@ -87,15 +87,17 @@ def _measured(count: int) -> dict[str, Any]:
 
 def table(alone: dict[str, Any], together: Together) -> str:
     """The system as a table of TOML."""
-    networks = {count: _network(count, said["exchanges"]) for count, said in together.items()}
+    networks = {
+        count: _network(count, measured["exchanges"]) for count, measured in together.items()
+    }
     links, latencies = zip(*networks.values(), strict=True)
     rows = [
         ROW.format(
             count=count, link=networks[count][0], latency=networks[count][1],
-            computing=said["products"] / alone["products"]["float32"],
-            moving=said["bandwidth"] / alone["bandwidth"],
+            computing=measured["products"] / alone["products"]["float32"],
+            moving=measured["bandwidth"] / alone["bandwidth"],
         )
-        for count, said in sorted(together.items())
+        for count, measured in sorted(together.items())
     ]  # fmt: skip
     return FORM.format(
         cores=os.cpu_count(), memory=_memory(), link=statistics.geometric_mean(links),

@@ -209,8 +209,8 @@ def _page(name: str) -> Path:
     path = Path(name)
     if path.is_dir() or not path.absolute().parent.is_dir():
         folder = name if path.is_dir() else path.parent
-        said = "is a folder, and a file is needed" if path.is_dir() else "is no folder"
-        raise argparse.ArgumentTypeError(f"{folder} {said}")
+        problem = "is a folder, and a file is needed" if path.is_dir() else "is no folder"
+        raise argparse.ArgumentTypeError(f"{folder} {problem}")
     return path
 
 

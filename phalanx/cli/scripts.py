@@ -39,8 +39,8 @@ def is_there(command: str, script: str, is_module: bool) -> bool:
             print(f"phalanx {command}: there is no module {script}", file=sys.stderr)
         return found is not None
     if script.endswith(".ipynb"):
-        told = "is a notebook; make a script of it, jupyter nbconvert --to script"
-        print(f"phalanx {command}: {script} {told} {script}", file=sys.stderr)
+        problem = "is a notebook; make a script of it, jupyter nbconvert --to script"
+        print(f"phalanx {command}: {script} {problem} {script}", file=sys.stderr)
         return False
     found = main_module(script)
     if found is None:
@@ -98,9 +98,9 @@ def run_reporting(script: str, is_module: bool, arguments: Sequence[str]) -> int
         return FAILED
     finally:
         if "jax" in sys.modules and not jax_before and not is_installed():
-            told = f"{script} imported jax itself, whose programs are not seen here. Run it with"
+            problem = f"{script} imported jax itself, whose programs are not seen here. Run it with"
             run = f"python -m phalanx.as_jax -m phalanx {command}"
-            print(f"{told} Phalanx: {run}", file=sys.stderr)
+            print(f"{problem} Phalanx: {run}", file=sys.stderr)
     return 0
 
 

@@ -69,15 +69,15 @@ class _Seen(Struct):
         if self.other is not None and is_free:
             self._report(traced, leaves, self.other)
         elif self.other is not None:
-            told = "the other Python was busy with another function, as in another thread"
-            self.failed.append((traced.fun_name, user_location(), told))
+            reason = "the other Python was busy with another function, as in another thread"
+            self.failed.append((traced.fun_name, user_location(), reason))
 
     def _report(self, traced: Traced, leaves: Sequence[Any], other: Other | None) -> None:
         where, what = user_location(), "float64" if self.against == "float64" else "one-device"
         try:
-            made = verified(traced, leaves, what, where, other=other)
-            key = made.title, where.full, made.agrees, made.line
-            self.reports.setdefault(key, (made, where))
+            verdict = verified(traced, leaves, what, where, other=other)
+            key = verdict.title, where.full, verdict.agrees, verdict.line
+            self.reports.setdefault(key, (verdict, where))
         except Exception as e:  # whatever it is, the script goes on as it would alone
             kind = "" if isinstance(e, PhalanxError) else f"{type(e).__name__}: "
             self.failed.append((traced.fun_name, where, kind + f"{e}".partition("\n")[0]))
@@ -112,12 +112,12 @@ def run(arguments: argparse.Namespace) -> int:
         seen = until.enter_context(_verifying(arguments.against, other))
         until.enter_context(aside(arguments.json))
         status = run_reporting(arguments.script, arguments.module, arguments.arguments)
-    reports = [report for report, _ in seen.reports.values()]
-    different = [r for r in reports if not r.agrees]
-    told: list[Report] = (
-        [*reports, *_uncompared(seen)] if arguments.json else [_all(seen, status), *different]
+    compared = [report for report, _ in seen.reports.values()]
+    different = [r for r in compared if not r.agrees]
+    reports: list[Report] = (
+        [*compared, *_uncompared(seen)] if arguments.json else [_all(seen, status), *different]
     )
-    write(told, arguments.json, arguments.html)
+    write(reports, arguments.json, arguments.html)
     return status or (1 if different else 0)
 
 
@@ -171,28 +171,30 @@ def _all(seen: _Seen, status: int) -> Report:
         Column("first difference", "line"),
     )  # fmt: skip
     note = " ".join([f"{name}: {why}." for name, _, why in seen.failed])
-    return Report("verify", (Table("functions", columns, tuple(rows), note),), _said(seen, status))
+    return Report(
+        "verify", (Table("functions", columns, tuple(rows), note),), _verdict(seen, status)
+    )
 
 
-def _said(seen: _Seen, status: int) -> str:
+def _verdict(seen: _Seen, status: int) -> str:
     count = len(seen.reports)
     bad = [r for r, _ in seen.reports.values() if not r.agrees]
     if not count and not seen.failed:
-        said = "Nothing was compared: the script compiled nothing that runs on several devices"
+        text = "Nothing was compared: the script compiled nothing that runs on several devices"
         if seen.alone:
-            said += f", and {seen.alone} function{'s' * (seen.alone > 1)} on one"
+            text += f", and {seen.alone} function{'s' * (seen.alone > 1)} on one"
     elif bad:
         line = next((r.line for r in bad if r.line), None)
         at = f", first at {short_line(line)}" if line else ""
-        said = (
+        text = (
             f"{len(bad)} of {count} function{'s' * (count > 1)} differ{'s' * (len(bad) == 1)}{at}"
         )
     elif count:
-        said = f"{count} function{'s' * (count > 1)} compared: no difference"
+        text = f"{count} function{'s' * (count > 1)} compared: no difference"
     else:
-        said = "Nothing was compared"
+        text = "Nothing was compared"
     if seen.failed:
-        said += f"; {len(seen.failed)} could not be compared"
+        text += f"; {len(seen.failed)} could not be compared"
     if status:
-        said += " before the script " + ("was interrupted" if status == INTERRUPTED else "failed")
-    return f"{said}."
+        text += " before the script " + ("was interrupted" if status == INTERRUPTED else "failed")
+    return f"{text}."

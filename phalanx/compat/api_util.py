@@ -62,8 +62,8 @@ def argnums_partial(
     numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     places = [n % len(args) for n in numbers]
     if require_static_args_hashable:
-        for kept in (x for i, x in enumerate(args) if i not in places):
-            hash(kept)
+        for argument in (x for i, x in enumerate(args) if i not in places):
+            hash(argument)
 
     def call(*moving: Any, **kwargs: Any) -> Any:
         every = list(args)

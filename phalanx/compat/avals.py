@@ -37,12 +37,12 @@ class ShapedArray(AbstractValue):
     ) -> Any:
         """The type. Where arrays lie is not part of it; how they lie along Explicit axes is."""
         kind = dtype if not isinstance(dtype, (str, type)) else np.dtype(dtype)
-        made = ArrayType(tuple(shape), kind, weak_type)
+        aval = ArrayType(tuple(shape), kind, weak_type)
         if not isinstance(sharding, NamedSharding):
-            return made
-        refusal = sharding.refusal(made.shape)
+            return aval
+        refusal = sharding.refusal(aval.shape)
         if refusal is not None:  # "does not evenly ... size" is the field's, for matching
             raise ValueError(
                 f"ShapedArray: {sharding.spec} does not evenly divide the dimension size: {refusal}"
             )
-        return made.update(spec=mesh_spec_of(sharding, made.ndim))
+        return aval.update(spec=mesh_spec_of(sharding, aval.ndim))

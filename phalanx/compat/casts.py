@@ -15,7 +15,7 @@ def with_casts(program: Program) -> Program:
 
     What an operation with programs of its own makes of its operands, these say.
     """
-    return program.update(equations=[made for e in program.equations for made in _cast(e)])
+    return program.update(equations=[equation for e in program.equations for equation in _cast(e)])
 
 
 def _cast(e: Equation) -> Iterator[Equation]:

@@ -29,7 +29,7 @@ def ffi_lowering(
     first.
     """
     opaque = backend_config if isinstance(backend_config, str) else None
-    told: Mapping[str, Any] = {} if isinstance(backend_config, str) else backend_config or {}
+    attributes: Mapping[str, Any] = {} if isinstance(backend_config, str) else backend_config or {}
 
     def rule(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Sequence[Any]:
         call = ffi_call(
@@ -42,7 +42,7 @@ def ffi_lowering(
             custom_call_api_version=api_version,
             legacy_backend_config=opaque,
         )
-        return list(call(*operands, **told, **params))
+        return list(call(*operands, **attributes, **params))
 
     return rule
 

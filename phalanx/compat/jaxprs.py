@@ -20,7 +20,7 @@ from phalanx.base.kinds import is_sequence
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.casts import with_casts
 from phalanx.compat.extend.source_info_util import SourceInfo, scopes_of
-from phalanx.compat.names import arranged, in_order, said_of, theirs
+from phalanx.compat.names import arranged, in_order, theirs, translation_of
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.core.program import Equation, Literal, Program, Var, operand_types
 from phalanx.core.types import ArrayType
@@ -46,14 +46,19 @@ class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
     def of(cls, e: Equation, within: str = "") -> JaxprEqn:
         """The view of an equation; ``within`` are the named scopes of the program it is in."""
         inside = functools.partial(ClosedJaxpr.of, within=scopes_of(e.location))
-        operands, given, own = arranged(e.prim, e.inputs, e.params)
-        results = e.outputs if given is None else [e.outputs[i] for i in given]
+        operands, order, own = arranged(e.prim, e.inputs, e.params)
+        results = e.outputs if order is None else [e.outputs[i] for i in order]
         params = theirs(e.prim, own, inside)
         if "out_sharding" in params and params.pop("unreduced", ()):  # else that is said next
             params["out_sharding"] = e.outputs[0].type.sharding
         source = SourceInfo(e.location, within)
         return cls(
-            operands, [*results], view(e.prim, said_of(e.prim, own)), params, e.effects, source
+            operands,
+            [*results],
+            view(e.prim, translation_of(e.prim, own)),
+            params,
+            e.effects,
+            source,
         )
 
     @property
@@ -139,8 +144,8 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
         Arrays that it holds become constants, too. Known or traced, they are in the order of their
         use: so constants of a function that is traced twice can take each other's places.
         """
-        made = lifted(program, every=True)
-        whole, held = made.program, [c.value for c in made.constants]
+        constants_lifted = lifted(program, every=True)
+        whole, held = constants_lifted.program, [c.value for c in constants_lifted.constants]
         values = dict(zip(whole.inputs, [*held, *captured], strict=False))
         used = [v for v in used_inputs(whole) if v in values]
         order = [*dict.fromkeys([*used, *values])]
@@ -258,12 +263,12 @@ def dce_jaxpr(
 
 def _needed(program: Program) -> Program:
     """``program`` without what no output of it needs, in the functions that it calls, too."""
-    read, kept = set(program.outputs), list[Equation]()
+    read, equations = set(program.outputs), list[Equation]()
     for e in reversed(program.equations):
         if e.effects or not read.isdisjoint(e.outputs):
-            kept.append(_narrowed(e, read) if e.prim.name in _FUNCTIONS else e)
-            read.update(kept[-1].inputs)
-    return program.update(equations=kept[::-1])
+            equations.append(_narrowed(e, read) if e.prim.name in _FUNCTIONS else e)
+            read.update(equations[-1].inputs)
+    return program.update(equations=equations[::-1])
 
 
 _FUNCTIONS = {"call", "checkpoint", "mapped"}  # of operands for inputs, of results for outputs
@@ -271,17 +276,17 @@ _FUNCTIONS = {"call", "checkpoint", "mapped"}  # of operands for inputs, of resu
 
 def _narrowed(e: Equation, read: set[Atom]) -> Equation:
     """``e``, a call of a function, for those of its results alone that are ``read``."""
-    given = [i for i, v in enumerate(e.outputs) if v in read]
+    live = [i for i, v in enumerate(e.outputs) if v in read]
     whole: Program = e.params["program"]
-    program, taken = prune(_needed(whole.update(outputs=[whole.outputs[i] for i in given])), 0)
+    program, taken = prune(_needed(whole.update(outputs=[whole.outputs[i] for i in live])), 0)
     params: dict[str, Any] = {**e.params, "program": program}
-    for roles, places in (("ins", taken), ("outs", given)):
+    for roles, places in (("ins", taken), ("outs", live)):
         if roles in params:
             params[roles] = tuple([params[roles][i] for i in places])
     return e.update(
         inputs=[e.inputs[i] for i in taken],
         params=params,
-        outputs=tuple([e.outputs[i] for i in given]),
+        outputs=tuple([e.outputs[i] for i in live]),
     )
 
 

@@ -25,15 +25,18 @@ def arranged_loop(
 
 def _scan(operands: Sequence[Any], params: Mapping[str, Any]) -> Arranged:
     ins, outs, program = params["ins"], params["outs"], params["program"]
-    taken, given = _sorted(ins), _sorted(outs)
+    taken, out_order = _sorted(ins), _sorted(outs)
 
     def make() -> Program:
-        inputs, outputs = [program.inputs[i] for i in taken], [program.outputs[i] for i in given]
+        inputs, outputs = (
+            [program.inputs[i] for i in taken],
+            [program.outputs[i] for i in out_order],
+        )
         return program.update(inputs=inputs, outputs=outputs)
 
-    made = memoize_on(program, ("in the order of the field", *taken, *given), make)
-    roles = {"ins": tuple([ins[i] for i in taken]), "outs": tuple([outs[i] for i in given])}
-    return [operands[i] for i in taken], given, {**params, **roles, "program": made}
+    reordered = memoize_on(program, ("in the order of the field", *taken, *out_order), make)
+    roles = {"ins": tuple([ins[i] for i in taken]), "outs": tuple([outs[i] for i in out_order])}
+    return [operands[i] for i in taken], out_order, {**params, **roles, "program": reordered}
 
 
 def _sorted(roles: Roles) -> list[int]:
@@ -85,8 +88,8 @@ def counted(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
     the counts do not tell them all: of rows along another dimension, or of sums to be taken.
     """
     out = _with_counts(prim, params)
-    told = with_roles(prim, {k: v for k, v in out.items() if k not in _ROLES})
-    return {k: v for k, v in out.items() if k not in _ROLES or v != told[k]}
+    by_roles = with_roles(prim, {k: v for k, v in out.items() if k not in _ROLES})
+    return {k: v for k, v in out.items() if k not in _ROLES or v != by_roles[k]}
 
 
 def _with_counts(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +98,8 @@ def _with_counts(prim: core.Primitive, params: Mapping[str, Any]) -> dict[str, A
     if prim.name == "scan":
         fixed = sum(not r.layout for r in ins) - carried
         taken = (fixed, carried, len(ins) - fixed - carried)
-        given = (carried, len(params["outs"]) - carried)
-        return {**params, "ft_in": _grouped(taken), "ft_out": _grouped(given)}
+        counts = (carried, len(params["outs"]) - carried)
+        return {**params, "ft_in": _grouped(taken), "ft_out": _grouped(counts)}
     condition, body = params["condition"], params["program"]
     fixed = len(ins) - carried
     ahead = len(_read_of_fixed(condition, ins))

@@ -28,8 +28,8 @@ TYPES: Final = "types of operands"
 Values = Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]
 
 
-class Said(Struct, frozen=True):
-    """What the field says of an operation of ours.
+class Translation(Struct, frozen=True):
+    """How the field names an operation of ours, and its parameters.
 
     Attributes:
         name: what it calls it.
@@ -44,7 +44,7 @@ class Said(Struct, frozen=True):
     names: Mapping[str, str] = {}
     values: Values = {}
     besides: Mapping[str, Any] = {}
-    unsaid: Mapping[str, Any] = {}
+    omitted: Mapping[str, Any] = {}
     order: tuple[int, ...] = ()
 
 
@@ -67,87 +67,95 @@ _ROUNDED: Final[Values] = {
 _RULES: Final = {"num_consts": 0, "symbolic_zeros": False}
 _SEVERAL: Final[Values] = {"dim": (lambda dim: (dim,), lambda axes: axes[0])}
 _SUMMED: Final = {"dtype": "preferred_element_type"}
-_TOLD: Final[Values] = {
+_TYPED_AXES: Final[Values] = {
     "axes": (lambda axes: tuple(map(user_axis_name, axes)), lambda a: tuple(map(Typed, a)))
 }
 _TRIANGULAR: Final = {"left": "left_side", "low": "lower", "unit": "unit_diagonal"}
 _UPDATED: Final = {**_OF_WINDOWS, "update_jaxpr": None, "update_consts": ()}
 _WINDOWS: Final = {"window": "window_dimensions", "strides": "window_strides"}
 
-_SAID: Final = [  # of operations that have the same name
-    Said("argmax", {"dim": "axes"}, _SEVERAL),
-    Said("argmin", {"dim": "axes"}, _SEVERAL),
-    Said("concatenate", {"dim": "dimension"}),
-    Said("cond", {"programs": "branches"}, unsaid={"agreed": False}),
-    Said("conv_general_dilated", {**_SUMMED, "strides": "window_strides"}, besides=_RESULT_LYING),
-    Said("dot_general", _SUMMED, besides=_RESULT_LYING),
-    Said("dynamic_slice", {"sizes": "slice_sizes"}),
-    Said("gather", {**_NUMBERS, "fill": "fill_value"}, _MODE, _OF_WINDOWS),
-    Said("iota", {"dim": "dimension"}, besides=_LYING),
-    Said("pad", {"config": "padding_config"}),
-    Said("pvary", values=_TOLD),
-    Said("qr", _FACTORS),
-    Said("reshape", {"shape": "new_sizes"}, besides={"dimensions": None, **_LYING}),
-    Said("round", {"mode": "rounding_method"}, _ROUNDED),
-    Said("scan", {"program": "jaxpr"}),
-    Said("scatter", _NUMBERS, _MODE, _UPDATED),
-    Said("slice", {"start": "start_indices", "limit": "limit_indices"}),
-    Said("sort", {"dim": "dimension", "stable": "is_stable"}),
-    Said("svd", _FACTORS),
-    Said("top_k", besides={"axis": -1, "is_stable": True}),
-    Said("transpose", {"perm": "permutation"}),
-    Said("triangular_solve", _TRIANGULAR),
-    Said("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
-    *[Said(f"reduce_{kind}", _REDUCED) for kind in ("and", "or", "prod", "xor")],
-    *[Said(f"reduce_{k}", _REDUCED, besides=_RESULT_LYING) for k in ("max", "min", "sum")],
-    *[Said(f"reduce_window_{kind}", _WINDOWS) for kind in ("max", "min", "sum")],
-    *[Said(f"cum{k}", {"dim": "axis"}) for k in ("logsumexp", "max", "min", "prod", "sum")],
-    *[Said(kind, {"groups": "axis_index_groups"}) for kind in ("pmax", "pmin", "psum")],
-    *[Said(name, besides={"accuracy": None}) for name in _ACCURATE],
+_SAME_NAMES: Final = [  # of operations that have the same name
+    Translation("argmax", {"dim": "axes"}, _SEVERAL),
+    Translation("argmin", {"dim": "axes"}, _SEVERAL),
+    Translation("concatenate", {"dim": "dimension"}),
+    Translation("cond", {"programs": "branches"}, omitted={"agreed": False}),
+    Translation(
+        "conv_general_dilated", {**_SUMMED, "strides": "window_strides"}, besides=_RESULT_LYING
+    ),
+    Translation("dot_general", _SUMMED, besides=_RESULT_LYING),
+    Translation("dynamic_slice", {"sizes": "slice_sizes"}),
+    Translation("gather", {**_NUMBERS, "fill": "fill_value"}, _MODE, _OF_WINDOWS),
+    Translation("iota", {"dim": "dimension"}, besides=_LYING),
+    Translation("pad", {"config": "padding_config"}),
+    Translation("pvary", values=_TYPED_AXES),
+    Translation("qr", _FACTORS),
+    Translation("reshape", {"shape": "new_sizes"}, besides={"dimensions": None, **_LYING}),
+    Translation("round", {"mode": "rounding_method"}, _ROUNDED),
+    Translation("scan", {"program": "jaxpr"}),
+    Translation("scatter", _NUMBERS, _MODE, _UPDATED),
+    Translation("slice", {"start": "start_indices", "limit": "limit_indices"}),
+    Translation("sort", {"dim": "dimension", "stable": "is_stable"}),
+    Translation("svd", _FACTORS),
+    Translation("top_k", besides={"axis": -1, "is_stable": True}),
+    Translation("transpose", {"perm": "permutation"}),
+    Translation("triangular_solve", _TRIANGULAR),
+    Translation("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
+    *[Translation(f"reduce_{kind}", _REDUCED) for kind in ("and", "or", "prod", "xor")],
+    *[Translation(f"reduce_{k}", _REDUCED, besides=_RESULT_LYING) for k in ("max", "min", "sum")],
+    *[Translation(f"reduce_window_{kind}", _WINDOWS) for kind in ("max", "min", "sum")],
+    *[Translation(f"cum{k}", {"dim": "axis"}) for k in ("logsumexp", "max", "min", "prod", "sum")],
+    *[Translation(kind, {"groups": "axis_index_groups"}) for kind in ("pmax", "pmin", "psum")],
+    *[Translation(name, besides={"accuracy": None}) for name in _ACCURATE],
 ]
 
 # of our operations, by our name
-NAMES: Final[dict[str, Said]] = {
-    **{said.name: said for said in _SAID},
+NAMES: Final[dict[str, Translation]] = {
+    **{translation.name: translation for translation in _SAME_NAMES},
     **{
-        f"scatter_{kind}": Said(f"scatter-{kind}", _NUMBERS, _MODE, _UPDATED)
+        f"scatter_{kind}": Translation(f"scatter-{kind}", _NUMBERS, _MODE, _UPDATED)
         for kind in ("add", "max", "min", "mul", "sub")
     },
-    "bitcast": Said("bitcast_convert_type", {"dtype": "new_dtype"}),
-    "broadcast": Said("broadcast_in_dim", {"dims": "broadcast_dimensions"}, besides=_LYING),
-    "call": Said("jit", {"program": "jaxpr"}, besides={"inline": False, "keep_unused": False}),
-    "checkpoint": Said("remat2", {"program": "jaxpr", "again": "differentiated"}),
-    "convert": Said(
+    "bitcast": Translation("bitcast_convert_type", {"dtype": "new_dtype"}),
+    "broadcast": Translation("broadcast_in_dim", {"dims": "broadcast_dimensions"}, besides=_LYING),
+    "call": Translation(
+        "jit", {"program": "jaxpr"}, besides={"inline": False, "keep_unused": False}
+    ),
+    "checkpoint": Translation("remat2", {"program": "jaxpr", "again": "differentiated"}),
+    "convert": Translation(
         "convert_element_type", {"dtype": "new_dtype", "weak": "weak_type"}, besides=_LYING
     ),
-    "custom_jvp": Said(
+    "custom_jvp": Translation(
         "custom_jvp_call", {"program": "call_jaxpr", "rule": "jvp_jaxpr_fun"}, besides=_RULES
     ),
-    "custom_vjp": Said("custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}, besides=_RULES),
-    "host_call": Said("pure_callback", {"host": "callback", "out_types": "result_avals"}),
-    "mapped": Said("shard_map", {"program": "jaxpr"}),
-    "psum_scatter": Said(
+    "custom_vjp": Translation(
+        "custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}, besides=_RULES
+    ),
+    "host_call": Translation("pure_callback", {"host": "callback", "out_types": "result_avals"}),
+    "mapped": Translation("shard_map", {"program": "jaxpr"}),
+    "psum_scatter": Translation(
         "reduce_scatter", _EXCHANGED, besides={"scatter_dimension": 0, "tiled": False}
     ),
-    "reverse": Said("rev", {"dims": "dimensions"}),
-    "select": Said("select_n", order=(0, 2, 1)),
-    "with_sharding_constraint": Said("sharding_constraint"),
+    "reverse": Translation("rev", {"dims": "dimensions"}),
+    "select": Translation("select_n", order=(0, 2, 1)),
+    "with_sharding_constraint": Translation("sharding_constraint"),
 }
 
 
 # of a sum along axes of which types know: no result varies along them
-INVARIANT: Final = Said("psum_invariant", values=_TOLD, unsaid={"groups": None})
+INVARIANT: Final = Translation("psum_invariant", values=_TYPED_AXES, omitted={"groups": None})
 # of a constraint over axes of which types know: the compiler has no say
-RESHARD: Final = Said("reshard", {"sharding": "dst_sharding"}, besides={"concrete_mesh": None})
+RESHARD: Final = Translation(
+    "reshard", {"sharding": "dst_sharding"}, besides={"concrete_mesh": None}
+)
 
 
-def said_of(prim: core.Primitive, params: Mapping[str, Any] | None = None) -> Said:
-    """What the field says of ``prim``, which depends for some on the parameters."""
+def translation_of(prim: core.Primitive, params: Mapping[str, Any] | None = None) -> Translation:
+    """The translation of ``prim``, which depends for some on the parameters."""
     if params and prim.name == "psum" and _is_invariant(**params):
         return INVARIANT
     if params and prim.name == "with_sharding_constraint" and _is_of_types(**params):
         return RESHARD
-    return NAMES.get(prim.name) or Said(prim.name)
+    return NAMES.get(prim.name) or Translation(prim.name)
 
 
 def _is_invariant(axes: Sequence[Any], groups: Any) -> bool:
@@ -170,7 +178,7 @@ def arranged(prim: core.Primitive, operands: Sequence[Any], params: Mapping[str,
 
 def in_order(prim: core.Primitive, operands: Sequence[Any]) -> list[Any]:
     """Our ``operands`` as the field has them; or the field's, as we have them."""
-    order = said_of(prim).order
+    order = translation_of(prim).order
     return [operands[i] for i in order] if order else [*operands]
 
 
@@ -178,16 +186,16 @@ def theirs(
     prim: core.Primitive, params: Mapping[str, Any], shown: Callable[..., Any]
 ) -> dict[str, Any]:
     """``params``, which are ``arranged``, under the field's names; programs are ``shown``."""
-    said = said_of(prim, params)
+    translation = translation_of(prim, params)
     if prim.name in LOOPS:
         params = counted(prim, params)
-    out = dict(said.besides)
+    out = dict(translation.besides)
     for name, value in params.items():
-        if name == TYPES or (name in said.unsaid and value == said.unsaid[name]):
+        if name == TYPES or (name in translation.omitted and value == translation.omitted[name]):
             continue
-        if name in said.values:
-            value = said.values[name][0](value)
-        out[said.names.get(name, name)] = _each(value, Program, shown)
+        if name in translation.values:
+            value = translation.values[name][0](value)
+        out[translation.names.get(name, name)] = _each(value, Program, shown)
     if prim.name == "call":
         out |= _of_call(params["program"])
     if prim.name == "dot_general":
@@ -196,26 +204,29 @@ def theirs(
 
 
 def ours(
-    prim: core.Primitive, said: Said, params: Mapping[str, Any], hidden: Callable[..., Any]
+    prim: core.Primitive,
+    translation: Translation,
+    params: Mapping[str, Any],
+    hidden: Callable[..., Any],
 ) -> dict[str, Any]:
-    """The way back of what is ``said`` of ``prim``; ``hidden`` takes what is shown to a program,
-    and leaves all else."""
-    back = {their: our for our, their in said.names.items()}
-    out = dict(said.unsaid)
+    """The way back, by the ``translation`` of ``prim``; ``hidden`` makes programs of what was shown
+    for them, and leaves all else."""
+    back = {their: our for our, their in translation.names.items()}
+    out = dict(translation.omitted)
     for name, value in params.items():
         own = back.get(name, name)
-        if own in said.values:
-            value = said.values[own][1](value)
-        if name not in said.besides or value != said.besides[name]:
+        if own in translation.values:
+            value = translation.values[own][1](value)
+        if name not in translation.besides or value != translation.besides[name]:
             out[own] = _each(value, object, hidden)
     if prim.name in LOOPS:
         out = with_roles(prim, out)
     if prim.name == "call":
-        out = {k: v for k, v in out.items() if k not in _SAID_OF_CALLS}
+        out = {k: v for k, v in out.items() if k not in _PARAMS_OF_CALLS}
     if prim.name == "dot_general":
         out["contract"], out["batch"] = out.pop("dimension_numbers")
     if prim.name == "mapped":
-        out = {k: v for k, v in out.items() if k not in _SAID_OF_ROLES}
+        out = {k: v for k, v in out.items() if k not in _PARAMS_OF_ROLES}
     return out
 
 
@@ -226,16 +237,20 @@ def _of_call(program: Program) -> dict[str, Any]:
     return {"name": program.name, "out_shardings": (None,) * outs, **by_argument}
 
 
-_SAID_OF_CALLS: Final = ("donated_invars", "in_shardings", "name", "out_shardings")
-_SAID_OF_ROLES: Final = ("in_specs", "out_specs", "manual_axes", "check_vma")
+_PARAMS_OF_CALLS: Final = ("donated_invars", "in_shardings", "name", "out_shardings")
+_PARAMS_OF_ROLES: Final = ("in_specs", "out_specs", "manual_axes", "check_vma")
 
 
 def _of_shard_map(*, axes: Axes, ins: Roles, outs: Roles, **_: Any) -> dict[str, Any]:
     """What the field says of a mapped function in place of the roles of its arguments."""
-    said = [tuple(map(spec_of_role, roles)) for roles in (ins, outs)]
+    translation = [tuple(map(spec_of_role, roles)) for roles in (ins, outs)]
     names = [name for name, _ in axes]
     return dict(
-        zip(_SAID_OF_ROLES, [*said, {*map(user_axis_name, names)}, bool(typed(names))], strict=True)
+        zip(
+            _PARAMS_OF_ROLES,
+            [*translation, {*map(user_axis_name, names)}, bool(typed(names))],
+            strict=True,
+        )
     )
 
 

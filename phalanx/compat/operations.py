@@ -8,12 +8,12 @@ from pkgutil import iter_modules
 from typing import Any
 
 from phalanx import primitives as ops
-from phalanx.compat.names import INVARIANT, RESHARD, said_of
+from phalanx.compat.names import INVARIANT, RESHARD, translation_of
 from phalanx.compat.primitives import ForeignPrimitive, Ours, view
 from phalanx.core.primitive import REGISTRY
 
 # operations of the field that are functions of several here: programs never have them
-_MADE_OF_OTHERS = [
+_COMPOSED = [
     "add_jaxvals", "after_all", "all_to_all", "approx_top_k", "call", "cholesky", "cholesky_update",
     "closed_call", "conj", "copy", "core_call", "create_token", "custom_lin", "eig", "eigh",
     "empty2", "eq_to", "get", "hessenberg", "householder_product", "igamma_grad_a", "igammac",
@@ -30,8 +30,10 @@ _MADE_OF_OTHERS = [
 def _by_name() -> dict[str, ForeignPrimitive]:
     for module in iter_modules(ops.__path__, f"{ops.__name__}."):
         importlib.import_module(module.name)  # some wait until a function is used
-    found: dict[str, ForeignPrimitive] = {f"{name}_p": Ours(name) for name in _MADE_OF_OTHERS}
-    found.update({f"{said_of(p).name.replace('-', '_')}_p": view(p) for p in REGISTRY.values()})
+    found: dict[str, ForeignPrimitive] = {f"{name}_p": Ours(name) for name in _COMPOSED}
+    found.update(
+        {f"{translation_of(p).name.replace('-', '_')}_p": view(p) for p in REGISTRY.values()}
+    )
     found["psum_invariant_p"] = view(REGISTRY["psum"], INVARIANT)
     found["reshard_p"] = view(REGISTRY["with_sharding_constraint"], RESHARD)
     found["remat_p"] = found["remat2_p"]

@@ -17,13 +17,13 @@ axes)"
     """
     code, fields = code_of(error) or ("", {})
     phrase = _PHRASES.get(code)
-    if phrase is None or _SAID in text:  # it crossed a boundary before
+    if phrase is None or _IN_JAXS_WORDS in text:  # it crossed a boundary before
         return text
-    said = phrase.format(**fields) if isinstance(phrase, str) else phrase(**fields)
-    return f"{text}{_SAID}{said})" if said else text
+    message = phrase.format(**fields) if isinstance(phrase, str) else phrase(**fields)
+    return f"{text}{_IN_JAXS_WORDS}{message})" if message else text
 
 
-_SAID = " (in JAX's words: "
+_IN_JAXS_WORDS = " (in JAX's words: "
 
 
 def _function(who: str) -> str:

@@ -19,7 +19,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base.errors import MissingRule
 from phalanx.base.kinds import is_list
 from phalanx.base.source import user_location
-from phalanx.compat.names import TYPES, Said, in_order, ours, said_of, theirs
+from phalanx.compat.names import TYPES, Translation, in_order, ours, theirs, translation_of
 from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent, instantiate_zeros, is_zero
 from phalanx.control.call import lower_call
 from phalanx.control.custom_derivatives import RuleOperands
@@ -111,7 +111,7 @@ class ForeignPrimitive:
         """What it is here."""
         if self._declaration is None:
             self._declaration = _declared(self)
-            _views[self._declaration, said_of(self._declaration).name] = self
+            _views[self._declaration, translation_of(self._declaration).name] = self
         return self._declaration
 
     def __repr__(self) -> str:
@@ -121,12 +121,12 @@ class ForeignPrimitive:
 _views: dict[tuple[core.Primitive, str], ForeignPrimitive] = {}  # with their names
 
 
-def view(prim: core.Primitive, said: Said | None = None) -> ForeignPrimitive:
-    """What the field would call ``prim``, of which this is ``said``; always the same object."""
-    said = said or said_of(prim)
-    known = _views.get((prim, said.name))
+def view(prim: core.Primitive, translation: Translation | None = None) -> ForeignPrimitive:
+    """``prim`` by its ``translation``, as the field would have it; always the same object."""
+    translation = translation or translation_of(prim)
+    known = _views.get((prim, translation.name))
     if known is None:
-        known = _views[prim, said.name] = Operation(prim, said)
+        known = _views[prim, translation.name] = Operation(prim, translation)
     return known
 
 
@@ -173,12 +173,12 @@ def refuse_rule(prim: ForeignPrimitive, what: str, instead: str) -> NoReturn:
 class Operation(Ours):
     """One of our operations."""
 
-    _said: Said
+    _translation: Translation
     _prim: core.Primitive
 
-    def __init__(self, prim: core.Primitive, said: Said) -> None:
-        vars(self).update(_said=said, _prim=prim, multiple_results=prim.multi)
-        super().__init__(said.name)
+    def __init__(self, prim: core.Primitive, translation: Translation) -> None:
+        vars(self).update(_translation=translation, _prim=prim, multiple_results=prim.multi)
+        super().__init__(translation.name)
 
     @property
     def declaration(self) -> core.Primitive:
@@ -193,12 +193,12 @@ class Operation(Ours):
     def own_params(
         self, params: Mapping[str, Any], operands: Iterable[ArrayType]
     ) -> dict[str, Any]:
-        told = {k: v for k, v in params.items() if k != "out_sharding"}
+        own = {k: v for k, v in params.items() if k != "out_sharding"}
         left = unreduced_along(params.get("out_sharding"))
         left = left.difference(*[t.unreduced for t in operands])
         if left and self.declaration.leaves_sums:
-            told["unreduced"] = tuple(sorted(left))
-        return ours(self.declaration, self._said, told, _program_in)
+            own["unreduced"] = tuple(sorted(left))
+        return ours(self.declaration, self._translation, own, _program_in)
 
 
 def _program_in(x: Any) -> Any:
@@ -230,11 +230,11 @@ class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
         self._instead = instead
         self._of_ours = functools.cache(of_ours)
         self._added = added
-        self._given: dict[ForeignPrimitive, Callable[..., Any]] = {}
+        self._registered: dict[ForeignPrimitive, Callable[..., Any]] = {}
         self._undo: dict[ForeignPrimitive, Callable[[], None]] = {}
 
     def __getitem__(self, prim: ForeignPrimitive) -> Callable[..., Any]:
-        rule = self._given.get(prim)
+        rule = self._registered.get(prim)
         if rule is None and isinstance(prim, Operation):
             rule = self._of_ours(prim)
         if rule is None:
@@ -248,19 +248,19 @@ class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
             self._undo[prim] = self._added(prim, rule)
         else:
             self._refuse_ours(prim)
-        self._given[prim] = rule
+        self._registered[prim] = rule
 
     def __delitem__(self, prim: ForeignPrimitive) -> None:
         if prim in self._undo:
             self._undo.pop(prim)()
         else:
             self._refuse_ours(prim)
-        del self._given[prim]
+        del self._registered[prim]
 
     def __iter__(self) -> Iterator[ForeignPrimitive]:
-        yield from [*self._given]
+        yield from [*self._registered]
         every = map(view, [*core.REGISTRY.values()])
-        others = [op for op in every if isinstance(op, Operation) and op not in self._given]
+        others = [op for op in every if isinstance(op, Operation) and op not in self._registered]
         yield from [op for op in others if self._of_ours(op)]
 
     def __len__(self) -> int:
@@ -271,7 +271,7 @@ class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
 
     def clear(self) -> None:
         """Forget the rules of others' operations."""
-        self._given.clear()
+        self._registered.clear()
 
     def _refuse_ours(self, prim: ForeignPrimitive) -> None:
         if isinstance(prim, Ours):
@@ -320,8 +320,8 @@ def _add_transpose(prim: Operation, rule: Callable[..., Any]) -> Callable[[], No
     declared = prim.declaration
 
     def transpose(ct: Any, /, *operands: Any, **params: Any) -> Sequence[Any]:
-        given = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
-        back = rule(ct, *in_order(declared, given), **theirs(declared, params, _program_in))
+        arguments = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
+        back = rule(ct, *in_order(declared, arguments), **theirs(declared, params, _program_in))
         cts = [None if isinstance(c, ZeroTangent) else c for c in back]
         return in_order(declared, cts)
 
@@ -435,24 +435,24 @@ class _Rules:
     def _several(self, out: Any) -> tuple[Any, ...]:
         return tuple(out) if self.prim.multiple_results else (out,)
 
-    def _as_given(self, out: Sequence[Any]) -> Any:
+    def _results(self, out: Sequence[Any]) -> Any:
         return tuple(out) if self.prim.multiple_results else out[0]
 
     def type(self, /, *operands: ArrayType, **params: Any) -> Any:
-        return self._as_given(self.prim.result_types(*operands, **_given(params)))
+        return self._results(self.prim.result_types(*operands, **_of_the_user(params)))
 
     def run(self, /, *operands: Any, **params: Any) -> Any:
         assert self.prim.impl is not None
-        return self._as_given(self._several(self.prim.impl(*operands, **_given(params))))
+        return self._results(self._several(self.prim.impl(*operands, **_of_the_user(params))))
 
     def lower(self, b: Builder, /, *values: Value, **params: Any) -> Any:
         rule = self._lowering(b.target.platform)
 
         def function(*xs: Any) -> tuple[Any, ...]:
-            return self._several(rule(*xs, **_given(params)))
+            return self._several(rule(*xs, **_of_the_user(params)))
 
         program, _ = stage(function, params[TYPES], self.prim.name)
-        return self._as_given(lower_call(b, *values, program=program))
+        return self._results(lower_call(b, *values, program=program))
 
     def differentiate(self, dual: Dual, /, *args: Any, **params: Any) -> Any:
         rule = self._table(JVPS, "jax.interpreters.ad.primitive_jvps")
@@ -463,10 +463,10 @@ class _Rules:
                 next(moving) if n else ZeroTangent(typeof(x))
                 for x, n in zip(operands.seen, operands.nonzero, strict=True)
             ]
-            out, tangent = rule(tuple(operands.seen), tuple(tangents), **_given(params))
+            out, tangent = rule(tuple(operands.seen), tuple(tangents), **_of_the_user(params))
             pairs = [dual.split(y) for y in self._several(out)]
             slopes = [_inner(dual, t) for t in self._several(tangent)]
-        return self._as_given([y for y, _ in pairs]), self._as_given(slopes)
+        return self._results([y for y, _ in pairs]), self._results(slopes)
 
     def transpose(self, ct: Any, /, *operands: Any, **params: Any) -> Sequence[Any]:
         rule = self._table(TRANSPOSES, "jax.interpreters.ad.primitive_transposes")
@@ -475,12 +475,14 @@ class _Rules:
             ZeroTangent(t) if c is ZERO or c is None else c
             for c, t in zip(self._several(ct), results, strict=True)
         ]
-        given = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
-        back = rule(cts if self.prim.multiple_results else cts[0], *given, **_given(params))
+        arguments = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
+        back = rule(
+            cts if self.prim.multiple_results else cts[0], *arguments, **_of_the_user(params)
+        )
         return [None if isinstance(c, ZeroTangent) else c for c in back]
 
     def batch(self, axis: Axis, values: Any, dims: Any, /, **params: Any) -> Any:
-        params = _given(params)
+        params = _of_the_user(params)
         if self.prim in FANCY_BATCHERS:
             out, where = FANCY_BATCHERS[self.prim](axis, tuple(values), tuple(dims), **params)
         elif self.prim in AXIS_BATCHERS:
@@ -489,10 +491,10 @@ class _Rules:
         else:
             rule = self._table(BATCHERS, "jax.interpreters.batching.primitive_batchers")
             out, where = rule(tuple(values), tuple(dims), **params)
-        return self._as_given(self._several(out)), self._as_given(self._several(where))
+        return self._results(self._several(out)), self._results(self._several(where))
 
 
-def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+def _of_the_user(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters without that of ours."""
     return {name: value for name, value in params.items() if name != TYPES}
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 from phalanx.compat.extend.linear_util import WrappedFun, wrap_init
 from phalanx.compat.jaxprs import ClosedJaxpr
-from phalanx.compat.names import arranged, said_of, theirs
+from phalanx.compat.names import arranged, theirs, translation_of
 from phalanx.compat.primitives import ForeignPrimitive, view
 from phalanx.control.custom_jvp_call import custom_jvp
 from phalanx.control.custom_vjp_call import custom_vjp
@@ -65,11 +65,11 @@ class UserTrace(InnerTrace, metaclass=Traces):
     def process(self, prim: core.Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         custom = _CUSTOM.get(prim)
         if custom is None:
-            operands, given, own = arranged(prim, args, params)
-            operation, shown = view(prim, said_of(prim, own)), theirs(prim, own, _shown)
+            operands, order, own = arranged(prim, args, params)
+            operation, shown = view(prim, translation_of(prim, own)), theirs(prim, own, _shown)
             out = self.process_primitive(operation, operands, shown)
-            if given is not None:
-                out = [y for _, y in sorted(zip(given, out, strict=True), key=itemgetter(0))]
+            if order is not None:
+                out = [y for _, y in sorted(zip(order, out, strict=True), key=itemgetter(0))]
         else:
             fun = wrap_init(self._function(params["program"]))
             out = custom(self, view(prim), fun, list(args))

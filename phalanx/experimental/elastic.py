@@ -32,10 +32,10 @@ from phalanx.experimental.checkpoint.restoring import read, restore
 from phalanx.experimental.checkpoint.saving import (
     alike,
     as_wholes,
+    by_number,
     check_alike,
     is_written,
     rows_of,
-    told_of,
 )
 from phalanx.experimental.checkpoint.wanted import Wanted
 from phalanx.processes.cluster import restarts
@@ -78,17 +78,17 @@ def snapshot(state: Any) -> None:
     >>> from phalanx.experimental import elastic
     >>> elastic.snapshot({"w": phalanx.numpy.ones(3), "step": 7})
     """
-    told, leaves = outline(state, _WHO)
+    tree, leaves = outline(state, _WHO)
     contents = [content(trees.keystr(path), leaf, True, _WHO) for path, leaf in leaves]
     keepers = _keepers()
     if keepers:
-        _sender.begin(keepers, told, contents)
-    elif not _told:
-        _told.append(_WHO)
+        _sender.begin(keepers, tree, contents)
+    elif not _logged:
+        _logged.append(_WHO)
         log.warn("%s: no launcher keeps snapshots here; phalanx launch --elastic does", _WHO)
 
 
-_told: list[str] = []  # what the log has said once
+_logged: list[str] = []  # what the log has said once
 
 
 def resume(state: T, directory: str | os.PathLike[str] | None = None) -> T:
@@ -121,9 +121,9 @@ def resume(state: T, directory: str | os.PathLike[str] | None = None) -> T:
     mine = _found(keepers if together.process() == 0 else [])
     places, why = together.gather("resuming from a snapshot", mine)[0]
     if places:
-        kept = _Snapshot(keepers, places)
-        wanted = Wanted(kept.stored, state, "elastic.resume")
-        return wanted.tree_of(read(kept.stored, wanted.targets, kept.opened))
+        snapshot = _Snapshot(keepers, places)
+        wanted = Wanted(snapshot.stored, state, "elastic.resume")
+        return wanted.tree_of(read(snapshot.stored, wanted.targets, snapshot.opened))
     step = together.gather(
         "resuming from a checkpoint", None if directory is None else latest(directory)
     )[0]
@@ -147,10 +147,10 @@ def _likeness(leaf: Any) -> Any:
 
 def _keepers() -> list[Kept]:
     """The launchers that keep snapshots: that of this machine, its neighbour's, and all others."""
-    given = os.environ.get("PHALANX_KEEPERS", "")
+    addresses = os.environ.get("PHALANX_KEEPERS", "")
     token = os.environ.get("PHALANX_TOKEN", "")
-    credentials = credentials_of() if given else None
-    return [Kept(address, token, credentials) for address in given.split(",") if address]
+    credentials = credentials_of() if addresses else None
+    return [Kept(address, token, credentials) for address in addresses.split(",") if address]
 
 
 class Piece(Struct, frozen=True):
@@ -179,18 +179,18 @@ class _Sender:
         self._numbers = itertools.count()
         self.like: list[Any] = []  # what was resumed; the first snapshot is to be like it
 
-    def begin(self, keepers: Sequence[Kept], told: Any, contents: list[Content]) -> None:
+    def begin(self, keepers: Sequence[Kept], tree: Any, contents: list[Content]) -> None:
         """Agree with the others, who have then sent all before, and begin to send."""
         self.wait()
         number = next(self._numbers)
         contents, givers = _agreed(f"snapshot {number}", contents)
         attempt, leaves = restarts(os.environ), [c.leaf for c in contents]
         for like in self.like:
-            Wanted(Stored(Path(f"snapshot {attempt}.{number}"), told, leaves), like, _RESUMED)
+            Wanted(Stored(Path(f"snapshot {attempt}.{number}"), tree, leaves), like, _RESUMED)
         self.like = []
         if together.process() not in givers:
             return
-        index = index_of(number, told, leaves)
+        index = index_of(number, tree, leaves)
         before = f"{attempt}.{number - 1}" if number else ""
         part = _Part(givers.index(together.process()), len(givers))
         name = f"{attempt}.{number}/{part.name}"
@@ -210,18 +210,18 @@ class _Sender:
 _sender = _Sender()
 
 
-def _agreed(topic: str, told: Sequence[Content]) -> tuple[list[Content], list[int]]:
+def _agreed(topic: str, contents: Sequence[Content]) -> tuple[list[Content], list[int]]:
     """The contents as parts of the whole that all processes have, and who gives some.
 
     Raises:
         TreeError: the processes differ.
     """
-    compared = told_of([*alike(c), *_value(c)] for c in told)
-    mine = {"rows": rows_of(told), "gives": any(c.parts and is_written(c) for c in told)}
+    compared = by_number([*alike(c), *_value(c)] for c in contents)
+    mine = {"rows": rows_of(contents), "gives": any(c.parts and is_written(c) for c in contents)}
     differing, every = together.compare(topic, compared, mine)
     check_alike(differing, _WHO)
     givers = [process for process, one in enumerate(every) if one["gives"] or not process]
-    return as_wholes(told, [one["rows"] for one in every]), givers
+    return as_wholes(contents, [one["rows"] for one in every]), givers
 
 
 def _value(c: Content) -> list[str]:
@@ -309,9 +309,9 @@ def _found(keepers: Sequence[Kept]) -> tuple[Places, str]:
         if len(parts) == parts[0].count:
             return every[number], ""
         missing = sorted({*range(parts[0].count)} - {part.number for part in parts})
-        told = f"part{'s' * (len(missing) > 1)} {numbers(missing, ', ')}"
+        text = f"part{'s' * (len(missing) > 1)} {numbers(missing, ', ')}"
         why = why or (
-            f"no snapshot is left as a whole: {told} of {parts[0].count}, from 0, of the newest "
+            f"no snapshot is left as a whole: {text} of {parts[0].count}, from 0, of the newest "
             "went with the launchers that kept them"
         )
     return {}, why
@@ -339,7 +339,7 @@ class _Snapshot:
     def opened(self, stored: Stored, number: int) -> _Rows:
         """The array that is leaf ``number``."""
         dtype = stored_dtype(stored.leaves[number].type.physical.dtype)
-        return _Rows([kept for kept in self._pieces if kept[0].leaf == number], dtype)
+        return _Rows([piece for piece in self._pieces if piece[0].leaf == number], dtype)
 
 
 class _Rows:

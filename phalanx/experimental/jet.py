@@ -94,14 +94,14 @@ def jet(
         )
     order = lengths.pop() if lengths else 0
     scale = [math.factorial(k) if factorial_scaled else 1 for k in range(order + 1)]
-    given = [_series(x, terms, scale) for x, terms in zip(values, series, strict=True)]
+    inputs = [_series(x, terms, scale) for x, terms in zip(values, series, strict=True)]
     types = [typeof(x) for x in values]
     body = trace_body(fun, _with_arguments, in_tree, types, "jet")
 
     def step(e: Equation, operands: tuple[Any, ...]) -> Any:
         return _step(e, operands, order)
 
-    found = interpret(body.program, [*body.captured, *given], step)
+    found = interpret(body.program, [*body.captured, *inputs], step)
     results = [y.terms if isinstance(y, Series) else _constant(y, order) for y in found]
     heads = [terms[0] for terms in results]
     tails = [[c * s for c, s in zip(terms, scale, strict=True)][1:] for terms in results]

@@ -81,11 +81,11 @@ def odeint(
     leaves, structure = tree.flatten((args, tuple(consts)))
     moving = [dtypes.is_inexact(typeof(x).dtype) for x in leaves]
 
-    def slope(y: Any, time: Any, given: Sequence[Any]) -> Any:
-        rest = iter(given)
+    def slope(y: Any, time: Any, params: Sequence[Any]) -> Any:
+        rest = iter(params)
         every = [next(rest) if m else x for x, m in zip(leaves, moving, strict=True)]
-        given_args, given_consts = structure.unflatten(every)
-        out = converted(whole(y), time, *given_args, *given_consts)
+        new_args, new_consts = structure.unflatten(every)
+        out = converted(whole(y), time, *new_args, *new_consts)
         types = [(t.shape, t.dtype) for t in map(typeof, tree.leaves(y0))]
         if tree.structure(out) != tree.structure(y0) or types != [
             (t.shape, dtypes.to_inexact(t.dtype)) for t in map(typeof, tree.leaves(out))
@@ -100,16 +100,16 @@ def odeint(
     parameters = [jnp.asarray(x) for x, m in zip(leaves, moving, strict=True) if m]
 
     @custom_vjp
-    def solve(y: Any, t: Any, given: Any) -> Any:
-        return _integrated(slope, y, t, given, limits)
+    def solve(y: Any, t: Any, params: Any) -> Any:
+        return _integrated(slope, y, t, params, limits)
 
-    def forward(y: Any, t: Any, given: Any) -> Any:
-        ys = _integrated(slope, y, t, given, limits)
-        return ys, (ys, t, given)
+    def forward(y: Any, t: Any, params: Any) -> Any:
+        ys = _integrated(slope, y, t, params, limits)
+        return ys, (ys, t, params)
 
-    def backward(kept: Any, cts: Any) -> Any:
-        ys, t, given = kept
-        return _adjoint(slope, ys, t, given, cts, limits)
+    def backward(fixed: Any, cts: Any) -> Any:
+        ys, t, params = fixed
+        return _adjoint(slope, ys, t, params, cts, limits)
 
     solve.defvjp(forward, backward)
     return vmap(whole)(solve(start, t, parameters))

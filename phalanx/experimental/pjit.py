@@ -19,12 +19,12 @@ from phalanx.spmd.sharding import Sharding
 __all__ = ["pjit", "with_sharding_constraint"]
 
 
-class _Unsaid:
+class _Unspecified:
     def __repr__(self) -> str:
         return "unsaid"
 
 
-_UNSAID = _Unsaid()
+_UNSPECIFIED = _Unspecified()
 
 
 class _WithCopies(ShardingPrefix):
@@ -52,7 +52,10 @@ class _PjitToCopies(_Pjit):
 
 
 def pjit(
-    fun: Callable[..., Any], in_shardings: Any = None, out_shardings: Any = _UNSAID, **options: Any
+    fun: Callable[..., Any],
+    in_shardings: Any = None,
+    out_shardings: Any = _UNSPECIFIED,
+    **options: Any,
 ) -> Any:
     """``jit``, whose first options may be given by position.
 
@@ -76,10 +79,10 @@ def pjit(
     Array([2., 2.], dtype=float32)
     """
     check_callable(fun, "pjit")
-    if isinstance(out_shardings, _Unsaid):
+    if isinstance(out_shardings, _Unspecified):
         return _Pjit(fun, in_shardings=in_shardings, **options).function()
-    made = _PjitToCopies(fun, in_shardings=in_shardings, out_shardings=out_shardings, **options)
-    return made.function()
+    jitted = _PjitToCopies(fun, in_shardings=in_shardings, out_shardings=out_shardings, **options)
+    return jitted.function()
 
 
 bound(sys.modules[__name__])

@@ -77,8 +77,8 @@ def save_file(
     end = 0
     for name, array in arrays.items():
         begin, end = end, end + array.nbytes
-        told = {"dtype": _NAMES[array.dtype.name], "shape": list(array.shape)}
-        header[name] = told | {"data_offsets": [begin, end]}
+        entry = {"dtype": _NAMES[array.dtype.name], "shape": list(array.shape)}
+        header[name] = entry | {"data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # so that elements are aligned
     beside = f"{os.fspath(filename)}.writing-{secrets.token_hex(8)}"  # nobody else's
@@ -99,10 +99,10 @@ def save_file(
 
 def _check_names(tensors: Any, metadata: Any) -> None:
     texts: dict[Any, Any] = metadata or {}
-    for what, given in (("tensors", tensors), ("metadata", texts)):
-        if not is_mapping(given) or not all(isinstance(name, str) for name in given):
+    for what, names in (("tensors", tensors), ("metadata", texts)):
+        if not is_mapping(names) or not all(isinstance(name, str) for name in names):
             raise TypeError(
-                f"save_file: {what} must be a dict with names as keys, got {given!r:.80}, at "
+                f"save_file: {what} must be a dict with names as keys, got {names!r:.80}, at "
                 f"{user_location()}; name the leaves of a tree with tree.flatten_with_path"
             )
     if _METADATA in tensors:
@@ -166,7 +166,7 @@ def load_file(
             for name in shardings.keys() - header.keys():
                 raise KeyError(f"load_file: {filename} has no array {name!r}; it has {[*header]}")
         who = f"load_file: {filename}:"
-        places = {name: _place(told, f"{who} {name!r}") for name, told in header.items()}
+        places = {name: _place(entry, f"{who} {name!r}") for name, entry in header.items()}
         size = os.fstat(file.fileno()).st_size
         _check_whole(places, size - begin, filename)
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as held:
@@ -241,24 +241,24 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _are_texts(told: Any) -> bool:
-    return is_dict(told) and all(isinstance(text, str) for text in told.values())
+def _are_texts(metadata: Any) -> bool:
+    return is_dict(metadata) and all(isinstance(text, str) for text in metadata.values())
 
 
 Place = tuple[np.dtype, tuple[int, ...], int, int]  # dtype, shape, first byte, and the one after
 
 
-def _place(told: Any, what: str) -> Place:
+def _place(entry: Any, what: str) -> Place:
     """What is told of an array.
 
     Raises:
         ValueError: it cannot be.
     """
     try:
-        dtype, shape = _DTYPES[told["dtype"]], tuple(map(_size, told["shape"]))
-        first, last = map(_size, told["data_offsets"])
+        dtype, shape = _DTYPES[entry["dtype"]], tuple(map(_size, entry["shape"]))
+        first, last = map(_size, entry["data_offsets"])
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{what} is told as {told!r:.80}, which is not understood") from None
+        raise ValueError(f"{what} is told as {entry!r:.80}, which is not understood") from None
     needed = math.prod(shape) * dtype.itemsize
     if last - first != needed:
         raise ValueError(

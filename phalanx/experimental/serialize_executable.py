@@ -42,19 +42,19 @@ class _Stored(Struct, frozen=True):
     Attributes:
         devices: those for which it was compiled.
         is_here: whether these were here, where it was compiled.
-        kept: the pickled rest.
+        content: the pickled rest.
     """
 
     who: str
     devices: list[Any]
     is_here: bool
-    kept: bytes
+    content: bytes
 
-    def places(self, given: Sequence[Any] | None) -> list[Any]:
-        """The devices on which it runs, of those that are here, or of those that are ``given``."""
+    def places(self, chosen: Sequence[Any] | None) -> list[Any]:
+        """The devices on which it runs: the ``chosen`` ones, or of those that are here."""
         names = ", ".join(f"{d.platform}:{d.id}" for d in self.devices)
         whose = f"deserialize_and_load: {self.who} was compiled for {names}"
-        if given is None:
+        if chosen is None:
             try:
                 return unpickled_devices(self.devices)
             except DeviceError:
@@ -62,24 +62,24 @@ class _Stored(Struct, frozen=True):
                     f"{whose}, and the devices here are {devices()}; load it where those are, or "
                     "say in execution_devices= on which it is to run"
                 ) from None
-        fits = not self.is_here and len(given) == len(self.devices)
-        if not fits and pickled_devices(given) != self.devices:
-            raise ValueError(f"{whose} and cannot run on {list(given)}; compile it for these")
-        return list(given)
+        fits = not self.is_here and len(chosen) == len(self.devices)
+        if not fits and pickled_devices(chosen) != self.devices:
+            raise ValueError(f"{whose} and cannot run on {list(chosen)}; compile it for these")
+        return list(chosen)
 
 
-class _Kept(Struct, frozen=True):
+class _Serialized(Struct, frozen=True):
     """A compiled function.
 
     Attributes:
-        kept: which arguments the program takes.
+        positions: which arguments the program takes.
         shardings: where each of those is put.
     """
 
     who: str
     names: list[str]
     types: tuple[ArrayType, ...]
-    kept: tuple[int, ...]
+    positions: tuple[int, ...]
     shardings: tuple[Sharding, ...]
     program: Runnable
 
@@ -115,14 +115,18 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     names = compiled._whole.names.all()
     shardings = tuple([compiled._in_shardings[i] for i in compiled._positions])
     types = tuple(compiled._whole.types)
-    kept = _Kept(compiled.fun_name, names, types, tuple(compiled._positions), shardings, program)
-    return _stored(kept), compiled.in_tree, compiled.out_tree
+    serialized = _Serialized(
+        compiled.fun_name, names, types, tuple(compiled._positions), shardings, program
+    )
+    return _stored(serialized), compiled.in_tree, compiled.out_tree
 
 
-def _stored(kept: _Kept) -> bytes:
-    made = kept.program.executable
-    devices = pickled_devices(made.devices)
-    return pickle.dumps(_Stored(kept.who, devices, made.is_here, pickle.dumps(kept)))
+def _stored(serialized: _Serialized) -> bytes:
+    executable = serialized.program.executable
+    devices = pickled_devices(executable.devices)
+    return pickle.dumps(
+        _Stored(serialized.who, devices, executable.is_here, pickle.dumps(serialized))
+    )
 
 
 def deserialize_and_load(
@@ -159,14 +163,14 @@ def deserialize_and_load(
     stored: _Stored = pickle.loads(serialized)
     places = stored.places(execution_devices)
     with placed_on(dict(zip(stored.devices, places, strict=True))):
-        return Loaded(pickle.loads(stored.kept), in_tree, out_tree)
+        return Loaded(pickle.loads(stored.content), in_tree, out_tree)
 
 
 class Loaded:
     """A compiled function that was loaded: it takes arguments of the types of the original."""
 
-    def __init__(self, kept: _Kept, in_tree: Any, out_tree: Any) -> None:
-        self._kept = kept
+    def __init__(self, serialized: _Serialized, in_tree: Any, out_tree: Any) -> None:
+        self._serialized = serialized
         self.in_tree = in_tree
         self.out_tree = out_tree
 
@@ -177,36 +181,37 @@ class Loaded:
             TypeError: the structure, a shape or a dtype differs from what it was compiled for, or
                 an argument is traced.
         """
-        kept = self._kept
+        serialized = self._serialized
         leaves, treedef = tree.flatten((args, kwargs))
         if treedef != self.in_tree:
             raise TypeError(
-                f"{kept.who}: was compiled for arguments of the structure "
+                f"{serialized.who}: was compiled for arguments of the structure "
                 f"{tree.shown(self.in_tree)}, got {tree.shown(treedef)}, at {user_location()}"
             )
         for i, x in enumerate(leaves):
             self._check(i, x)
-        pairs = zip(kept.kept, kept.shardings, strict=True)
-        arrays = [_placed(leaves[i], kept.types[i], home) for i, home in pairs]
-        return self.out_tree.unflatten(kept.program(arrays))
+        pairs = zip(serialized.positions, serialized.shardings, strict=True)
+        arrays = [_placed(leaves[i], serialized.types[i], sharding) for i, sharding in pairs]
+        return self.out_tree.unflatten(serialized.program(arrays))
 
     call = __call__
 
     def _check(self, i: int, x: Any) -> None:
-        name, wanted = self._kept.names[i], self._kept.types[i]
-        given = None if isinstance(x, Tracer) else abstract(x, self._kept.names, i, self._kept.who)
-        if given is None or (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+        wanted = self._serialized.types[i]
+        who, names = self._serialized.who, self._serialized.names
+        actual = None if isinstance(x, Tracer) else abstract(x, names, i, who)
+        if actual is None or (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(
-                f"{self._kept.who}: {name} was compiled as {wanted}, got "
-                f"{'a traced value' if given is None else given}, at {user_location()}"
+                f"{who}: {names[i]} was compiled as {wanted}, got "
+                f"{'a traced value' if actual is None else actual}, at {user_location()}"
             )
 
 
-def _placed(x: Any, type: ArrayType, home: Sharding) -> DeviceArray:
+def _placed(x: Any, type: ArrayType, sharding: Sharding) -> DeviceArray:
     if isinstance(x, DeviceArray):
         x._check_alive()
-        return moved(x, home)
-    return place(np.asarray(x, type.dtype), type, home)
+        return moved(x, sharding)
+    return place(np.asarray(x, type.dtype), type, sharding)
 
 
 bound(sys.modules[__name__])

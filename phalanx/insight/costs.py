@@ -62,11 +62,11 @@ def steps(program: Program, often: float = 1.0, freed: Set[Atom] = frozenset()) 
     What is in a loop runs as often as the loop does; once, where nobody knows how often. Of
     branches, it is the one that computes most. Inputs in ``freed`` may be written over.
     """
-    moved, kept = _moved(program, freed), stored(program)
+    moved, in_memory = _moved(program, freed), stored(program)
     for e, size in zip(program.equations, moved, strict=True):
         frame = e.frame
         if frame is None:
-            yield Step(e, often, size, _starts(e, kept))
+            yield Step(e, often, size, _starts(e, in_memory))
         else:
             inner, times = dearest(frame), often * runs(frame)
             passed = _passed(frame, inner)
@@ -75,13 +75,13 @@ def steps(program: Program, often: float = 1.0, freed: Set[Atom] = frozenset()) 
             yield from steps(inner, times, set(_carried(frame, inner)))
 
 
-def _starts(e: Equation, kept: Set[Atom]) -> bool:
+def _starts(e: Equation, in_memory: Set[Atom]) -> bool:
     """Whether a compiler makes an operation of its own of ``e``: it fuses what moves elements, too,
     with what they are for."""
     elements = e.prim.elements
     if elements.copied:
         return False
-    return not elements.fused or any([v in kept for v in e.outputs])
+    return not elements.fused or any([v in in_memory for v in e.outputs])
 
 
 def _carried(frame: Frame, inner: Program) -> list[Var]:
@@ -130,44 +130,48 @@ def _moved(program: Program, freed: Set[Atom]) -> list[float]:
     An operation whose result is not stored is made where that is used first: with what it is
     made with, it reads an element once.
     """
-    equations, kept = program.equations, stored(program)
-    last = last_uses(program, kept)
-    spare = kept.difference(program.inputs).union(freed)
-    kept = kept.union(program.inputs)
-    made_in: dict[Atom, int] = {}
+    equations, in_memory = program.equations, stored(program)
+    last = last_uses(program, in_memory)
+    spare = in_memory.difference(program.inputs).union(freed)
+    in_memory = in_memory.union(program.inputs)
+    group_of: dict[Atom, int] = {}
     needed: dict[Atom, float] = {}  # elements of what is not stored
     read: dict[tuple[int, Atom], float] = {}
     moved = [0.0] * len(equations)
     for i in reversed(range(len(equations))):
         e = equations[i]
-        alone = any([v in kept for v in e.outputs]) or not e.prim.elements.fused
-        place = i if alone else min([made_in.get(v, i) for v in e.outputs], default=i)
-        made = max([v.type.size if v in kept else needed.get(v, 0) for v in e.outputs], default=0)
+        alone = any([v in in_memory for v in e.outputs]) or not e.prim.elements.fused
+        place = i if alone else min([group_of.get(v, i) for v in e.outputs], default=i)
+        elements = max(
+            [v.type.size if v in in_memory else needed.get(v, 0) for v in e.outputs], default=0
+        )
         in_place = e.prim.elements.written is not None and e.inputs[0] in spare
         in_place = in_place and last[e.inputs[0]] == i
         for n, a in enumerate(e.inputs):
-            made_in.setdefault(a, place)
+            group_of.setdefault(a, place)
             whole = a.type.size
-            size = min(whole, _touched(e, n, made, in_place))
-            if a in kept or isinstance(a, Literal):
+            size = min(whole, _touched(e, n, elements, in_place))
+            if a in in_memory or isinstance(a, Literal):
                 before = read.get((place, a), 0.0)
                 read[place, a] = min(whole, before + size)
                 moved[i] += (read[place, a] - before) * _width(a)
             else:
                 needed[a] = min(whole, needed.get(a, 0.0) + size)
-        written = _touched(e, 0, made, in_place) if in_place else math.inf
-        moved[i] += sum([min(v.type.size, written) * _width(v) for v in e.outputs if v in kept])
+        written = _touched(e, 0, elements, in_place) if in_place else math.inf
+        moved[i] += sum(
+            [min(v.type.size, written) * _width(v) for v in e.outputs if v in in_memory]
+        )
     return moved
 
 
-def _touched(e: Equation, n: int, made: float, in_place: bool) -> float:
+def _touched(e: Equation, n: int, result_bytes: float, in_place: bool) -> float:
     """How many elements of operand ``n`` it takes to make so many of the results."""
     elements = e.prim.elements
     if n == 0 and elements.windows is not None:
         if elements.written is None:
-            return made
+            return result_bytes
         return e.inputs[elements.written].type.size if in_place else math.inf
-    return made if elements.fused else math.inf
+    return result_bytes if elements.fused else math.inf
 
 
 def _width(a: Atom) -> float:

@@ -29,7 +29,7 @@ class Flow:
     Attributes:
         path: the operations whose sub-programs are being looked at, from outside in.
         settled: whether marks are final: in the runs of a loop before the last, some are missing.
-        given: marks that values have besides those of what they are made of.
+        preset: marks that values have besides those that follow from operands.
         origins: the operations that make marks of values without any; None: any may.
     """
 
@@ -38,7 +38,7 @@ class Flow:
     def __init__(self) -> None:
         self.path: list[tuple[Equation, Program]] = []
         self.settled = True
-        self.given: dict[Var, Marks] = {}
+        self.preset: dict[Var, Marks] = {}
 
     # ---- what an analysis says ----
 
@@ -84,11 +84,11 @@ class Flow:
     def run(self, program: Program, inputs: Sequence[Marks]) -> list[Marks]:
         """The marks of the outputs."""
         self.begin(program)
-        given = self.given
+        preset = self.preset
         values: dict[Any, Marks] = dict(zip(program.inputs, inputs, strict=True))
-        for v in program.inputs if given else ():
-            if v in given:
-                values[v] |= given[v]
+        for v in program.inputs if preset else ():
+            if v in preset:
+                values[v] |= preset[v]
         read, quiet = values.get, self.origins is not None
         for e in program.equations:
             operands = [read(a, NOTHING) for a in e.inputs]
@@ -99,8 +99,8 @@ class Flow:
             every = (found,) * len(e.outputs) if type(found) is frozenset else found
             for v, marks in zip(e.outputs, every, strict=True):
                 values[v] = marks
-                if given and v in given:
-                    values[v] |= given[v]
+                if preset and v in preset:
+                    values[v] |= preset[v]
         return [read(a, NOTHING) for a in program.outputs]
 
     def _is_no_origin(self, e: Equation) -> bool:

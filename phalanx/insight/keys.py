@@ -61,10 +61,10 @@ class KeyUse(Struct, frozen=True):
 
 class KeyDrawn(Struct, frozen=True):
     """A key that a program uses up: the numbers of the ``inputs`` of which it is made, whether it
-    ``is_given``, as one of them, and whether it ``is_split``, and nothing else."""
+    ``is_external``, as one of them, and whether it ``is_split``, and nothing else."""
 
     inputs: frozenset[int]
-    is_given: bool
+    is_external: bool
     is_split: bool
 
 
@@ -81,8 +81,8 @@ def keys_drawn(program: Program) -> list[KeyDrawn]:
         for key, uses in flow.uses.items():
             every = flow.ancestors(key)
             inputs = frozenset([i for i, m in enumerate(marks) if m <= every])
-            is_given = not any([flow.made[n][2] in GENERATORS for n in every])
-            drawn.append(KeyDrawn(inputs, is_given, all([u.children for u in uses])))
+            is_external = not any([flow.numbered[n][2] in GENERATORS for n in every])
+            drawn.append(KeyDrawn(inputs, is_external, all([u.children for u in uses])))
         return drawn
 
     return memoize_on(program, "keys drawn", found)
@@ -94,7 +94,7 @@ class KeyFlow(Flow):
     def __init__(self) -> None:
         super().__init__()
         self.numbers: dict[Hashable, Marks] = {}
-        self.made: list[tuple[frozenset[int], set[Equation], Any]] = []
+        self.numbered: list[tuple[frozenset[int], set[Equation], Any]] = []
         self.uses: dict[Any, list[KeyUse]] = {}
         self.integers: dict[Marks, int] = {}  # what is known of numbers
         self.words: dict[Marks, tuple[Any, Marks]] = {}  # of what is made by a key and a counter
@@ -109,16 +109,16 @@ class KeyFlow(Flow):
         ``source`` it is another value."""
         known = self.numbers.get(what)
         if known is None:
-            known = self.numbers[what] = frozenset({len(self.made)})
-            self.made.append((frozenset[int]().union(*of), set[Equation](), prim))
+            known = self.numbers[what] = frozenset({len(self.numbered)})
+            self.numbered.append((frozenset[int]().union(*of), set[Equation](), prim))
         if source is not None:
             n: int = min(known)
-            self.made[n][1].add(source)
+            self.numbered[n][1].add(source)
         return known
 
     def sources(self, key: Any) -> set[Equation]:
         """The operations in each run of which the values are others."""
-        return set[Equation]().union(*[self.made[n][1] for n in self.ancestors(key)])
+        return set[Equation]().union(*[self.numbered[n][1] for n in self.ancestors(key)])
 
     def ancestors(self, key: Any) -> set[int]:
         """The numbers of all values of which a key is made."""
@@ -127,60 +127,64 @@ class KeyFlow(Flow):
             n = waiting.pop()
             if n not in seen:
                 seen.add(n)
-                waiting += self.made[n][0]
+                waiting += self.numbered[n][0]
         return seen
 
     def step(self, e: Equation, operands: Sequence[Marks]) -> Marks | Sequence[Marks]:
         if not any([_may_be_words(v.type) for v in e.outputs]):
             return NOTHING
-        given = [self._of(a, m) for a, m in zip(e.inputs, operands, strict=True)]
-        if e.prim in _SAME and given[0]:
-            return given[0]
+        operand_keys = [self._of(a, m) for a, m in zip(e.inputs, operands, strict=True)]
+        if e.prim in _SAME and operand_keys[0]:
+            return operand_keys[0]
         if e.prim in GENERATORS:
-            self._note(e, given)
-        child = self._child(e, given)
+            self._note(e, operand_keys)
+        child = self._child(e, operand_keys)
         if child is not None:
             return child
-        what = e.prim, _key_of(e.params), *given
-        made = [self.number((*what, i), given, prim=e.prim) for i in range(len(e.outputs))]
+        what = e.prim, _key_of(e.params), *operand_keys
+        numbered = [
+            self.number((*what, i), operand_keys, prim=e.prim) for i in range(len(e.outputs))
+        ]
         if e.params.get("once"):
-            self.words |= {m: (tuple(given[:2]), given[3]) for m in made}
-        if e.prim is convert and given[0] in self.integers:
-            self.integers[made[0]] = self.integers[given[0]]
-        return made if e.prim.multi else made[0]
+            self.words |= {m: (tuple(operand_keys[:2]), operand_keys[3]) for m in numbered}
+        if e.prim is convert and operand_keys[0] in self.integers:
+            self.integers[numbered[0]] = self.integers[operand_keys[0]]
+        return numbered if e.prim.multi else numbered[0]
 
     # ---- children ----
 
-    def _child(self, e: Equation, given: Sequence[Marks]) -> Marks | None:
+    def _child(self, e: Equation, operand_keys: Sequence[Marks]) -> Marks | None:
         """The number of the words that ``e`` makes or takes out, if they are a child of a key: the
         one of so many, or what a number was folded into the key to make; these are the same."""
-        if e.prim is concatenate and given[0] in self.words:
-            words, counter = self.words[given[0]]
+        if e.prim is concatenate and operand_keys[0] in self.words:
+            words, counter = self.words[operand_keys[0]]
             if self._counts(counter):
-                found = self.number(("children", words, counter), given)
+                found = self.number(("children", words, counter), operand_keys)
                 self.children[found] = words
                 return found
-            return self._number_of_child(words, counter, given)
-        words = self.children.get(given[0]) if given else None
+            return self._number_of_child(words, counter, operand_keys)
+        words = self.children.get(operand_keys[0]) if operand_keys else None
         if words is None:
             return None
-        index = self._index(e, given)
+        index = self._index(e, operand_keys)
         if index is None:
-            self.whole.update(m for m in given if m in self.children)
+            self.whole.update(m for m in operand_keys if m in self.children)
             return None
-        return self._number_of_child(words, index, given)
+        return self._number_of_child(words, index, operand_keys)
 
-    def _index(self, e: Equation, given: Sequence[Marks]) -> Marks | int | None:
+    def _index(self, e: Equation, operand_keys: Sequence[Marks]) -> Marks | int | None:
         """Which row of its first operand an operation takes out, if it is one."""
         if e.prim is dynamic_slice and e.params["sizes"][0] == 1:
-            return given[1]
+            return operand_keys[1]
         if e.prim is slice and e.params["limit"][0] == e.params["start"][0] + 1:
             return e.params["start"][0]
         return None
 
-    def _number_of_child(self, words: Any, index: Marks | int, given: Sequence[Marks]) -> Marks:
+    def _number_of_child(
+        self, words: Any, index: Marks | int, operand_keys: Sequence[Marks]
+    ) -> Marks:
         known = index if isinstance(index, int) else self.integers.get(index, index)
-        return self.number(("child", words, known), given, prim=threefry2x32)
+        return self.number(("child", words, known), operand_keys, prim=threefry2x32)
 
     def is_whole(self, words: Any, counter: tuple[Marks, ...]) -> bool:
         """Whether the children of a key are used otherwise than one by one."""
@@ -199,21 +203,21 @@ class KeyFlow(Flow):
             self.integers[number] = int(value)
         return number
 
-    def _note(self, e: Equation, given: Sequence[Marks]) -> None:
+    def _note(self, e: Equation, operand_keys: Sequence[Marks]) -> None:
         """Note that a key is used up: by drawing numbers, or by splitting it."""
         place = self.place(e)
-        words = tuple(given[:2]) if e.prim is threefry2x32 else (given[0],)
+        words = tuple(operand_keys[:2]) if e.prim is threefry2x32 else (operand_keys[0],)
         once = bool(e.params.get("once"))
-        splits = once and self._counts(given[3])
+        splits = once and self._counts(operand_keys[3])
         folds = once and type(e.inputs[-1]) is not Literal  # which a function of the library has
         if place is None or (folds and not splits):
             return
-        children = tuple(given[2:]) if splits else None
+        children = tuple(operand_keys[2:]) if splits else None
         self.uses.setdefault(words, []).append(KeyUse(place, tuple(self.path), children))
 
     def _counts(self, counter: Marks) -> bool:
         """Whether a counter has all numbers from 0 on: not so where one is folded in."""
-        return any(self.made[n][2] is iota for n in counter)
+        return any(self.numbered[n][2] is iota for n in counter)
 
     # ---- sub-programs ----
 

@@ -81,8 +81,8 @@ def _run(
 ) -> None:  # fmt: skip
     """Go over ``program``, of whose values a device has a ``share``; inputs in ``freed`` go, and
     those in ``there`` have their place already."""
-    kept = stored(program)
-    last = last_uses(program, kept)
+    in_memory = stored(program)
+    last = last_uses(program, in_memory)
     ends: dict[int, list[Atom]] = {}
     for atom, i in last.items():
         ends.setdefault(i, []).append(atom)
@@ -90,11 +90,11 @@ def _run(
     for i, e in enumerate(program.equations):
         gone = [a for a in ends.get(i, ()) if a in own or a in freed]
         if e.prim.elements.fused:  # an element takes the place of one that nobody needs any more
-            sizes = {size_in_bytes(v.type) for v in e.outputs if v in kept}
+            sizes = {size_in_bytes(v.type) for v in e.outputs if v in in_memory}
             for atom in [a for a in gone if size_in_bytes(a.type) in sizes]:
                 found.drop(atom)
         for n, v in enumerate(e.outputs):
-            if v in kept and v not in there:
+            if v in in_memory and v not in there:
                 size, maker = share * size_in_bytes(v.type), _maker(e, n)
                 found.add(v, Value("values", f"{maker.prim.name}: {v.type}", maker.location, size))
         frame = e.frame
@@ -115,8 +115,8 @@ def _maker(e: Equation, n: int) -> Equation:
     if e.frame is None:
         return e
     inner = dearest(e.frame)
-    made = inner.outputs[n]
+    result = inner.outputs[n]
     for other in inner.equations:
-        if made in other.outputs:
-            return _maker(other, other.outputs.index(made))
+        if result in other.outputs:
+            return _maker(other, other.outputs.index(result))
     return e

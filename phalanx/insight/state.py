@@ -115,8 +115,8 @@ class _Places(Flow):
     """Marks are the numbers of inputs of which a value is made, element by element."""
 
     def step(self, e: Equation, operands: Sequence[Marks]) -> Marks:
-        kept = e.prim.elements.fused or e.prim.elements.copied
-        return NOTHING.union(*operands) if kept else NOTHING
+        is_passed_on = e.prim.elements.fused or e.prim.elements.copied
+        return NOTHING.union(*operands) if is_passed_on else NOTHING
 
 
 def _kind(leaves: range, structure: Any, types: Sequence[ArrayType]) -> Any:

@@ -181,13 +181,13 @@ class Machine(Struct, frozen=True):
         return max(operations / chip.peak(dtype), moved / chip.bandwidth)
 
     def exchange(
-        self, operation: str, size: float, group: int, apart: int = 1
+        self, operation: str, size: float, group: int, stride: int = 1
     ) -> tuple[float, float]:
         """Seconds of latency and of bandwidth of a collective that gives ``size`` bytes to each of
-        a ``group`` of chips, of which every one is the next but ``apart``."""
+        a ``group`` of chips, of which every one is the next but ``stride``."""
         if group <= 1:
             return 0.0, 0.0
-        near = min(group, max(1, self.inside // apart))
+        near = min(group, max(1, self.inside // stride))
         far = max(1, round(group / near))
         latency, time = self._within(operation, size, near)
         if far > 1:

@@ -79,11 +79,11 @@ class HiType:
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
     """Let values of ``val_cls`` have the type that ``typeof_fn`` tells of one."""
     if val_cls not in TYPES:
-        registry.register_pytree_node(val_cls, _taken_apart, _put_together)
+        registry.register_pytree_node(val_cls, _flattened, _put_together)
     TYPES[val_cls] = typeof_fn
 
 
-def _taken_apart(value: Any) -> tuple[list[Any], HiType]:
+def _flattened(value: Any) -> tuple[list[Any], HiType]:
     token = _IN_TREE.set(True)
     try:
         kind = typeof(value)

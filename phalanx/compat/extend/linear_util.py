@@ -84,16 +84,16 @@ def wrap_init(
     f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None
 ) -> WrappedFun:
     """``f`` without any stage yet."""
-    given = dict(params or {})
-    return WrappedFun(f, functools.partial(f, **given) if given else f, given, debug_info)
+    keywords = dict(params or {})
+    return WrappedFun(f, functools.partial(f, **keywords) if keywords else f, keywords, debug_info)
 
 
 def transformation(stage: Stage) -> Callable[..., WrappedFun]:
     """Make ``stage`` one that is put around functions: ``(fun, *given)``."""
 
     @functools.wraps(stage)
-    def around(fun: WrappedFun, *given: Any) -> WrappedFun:
-        return fun.staged(lambda *args, **kwargs: _run(stage(*given, *args, **kwargs), fun))
+    def around(fun: WrappedFun, *args_of_stage: Any) -> WrappedFun:
+        return fun.staged(lambda *args, **kwargs: _run(stage(*args_of_stage, *args, **kwargs), fun))
 
     return around
 
@@ -104,11 +104,11 @@ def transformation_with_aux(
     """The same of a stage that yields a pair in the end: its result, and what it tells besides."""
 
     @functools.wraps(stage)
-    def around(fun: WrappedFun, *given: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+    def around(fun: WrappedFun, *args_of_stage: Any) -> tuple[WrappedFun, Callable[[], Any]]:
         store = EqualStore() if use_eq_store else Store()
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            out, aux = _run(stage(*given, *args, **kwargs), fun)
+            out, aux = _run(stage(*args_of_stage, *args, **kwargs), fun)
             store.store(aux)
             return out
 
@@ -126,8 +126,8 @@ def transformation2(stage: Callable[..., Any]) -> Callable[..., WrappedFun]:
     """Make a function that is given what is inside first a stage: ``(fun, *given)``."""
 
     @functools.wraps(stage)
-    def around(fun: WrappedFun, *given: Any) -> WrappedFun:
-        return fun.staged(functools.partial(stage, fun.call_wrapped, *given))
+    def around(fun: WrappedFun, *args_of_stage: Any) -> WrappedFun:
+        return fun.staged(functools.partial(stage, fun.call_wrapped, *args_of_stage))
 
     return around
 
@@ -138,9 +138,9 @@ def transformation_with_aux2(
     """The same of a stage that is given what is inside, and then a store."""
 
     @functools.wraps(stage)
-    def around(fun: WrappedFun, *given: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+    def around(fun: WrappedFun, *args_of_stage: Any) -> tuple[WrappedFun, Callable[[], Any]]:
         store = EqualStore() if use_eq_store else Store()
-        return fun.staged(functools.partial(stage, fun.call_wrapped, store, *given)), (
+        return fun.staged(functools.partial(stage, fun.call_wrapped, store, *args_of_stage)), (
             lambda: store.val
         )
 

@@ -71,8 +71,8 @@ def trace_to_jaxpr_nounits(
     def rest(*unknown: Any) -> list[Any]:
         values = iter(unknown)
         with ensure_compile_time_eval():
-            given = [p.get_known() if p.is_known() else next(values) for p in pvals]
-            out = list(fun.call_wrapped(*given))
+            arguments = [p.get_known() if p.is_known() else next(values) for p in pvals]
+            out = list(fun.call_wrapped(*arguments))
         asked = [instantiate] * len(out) if isinstance(instantiate, bool) else instantiate
         for i, (y, wanted) in enumerate(zip(out, asked, strict=True)):
             if not isinstance(y, Tracer) and not wanted:

@@ -51,10 +51,10 @@ class FlatTree(Struct, frozen=True):
         Raises:
             ValueError: there are more or fewer.
         """
-        given = list(vals)
-        if len(given) != len(self):
-            raise ValueError(f"update: a tree of {len(self)} values, and {len(given)} are given")
-        rest = iter(given)
+        values = list(vals)
+        if len(values) != len(self):
+            raise ValueError(f"update: a tree of {len(self)} values, and {len(values)} are given")
+        rest = iter(values)
         return self.map(lambda _: next(rest))
 
 

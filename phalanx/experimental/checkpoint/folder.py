@@ -135,11 +135,11 @@ class Writing:
         if self.final.exists():
             raise exists(self.final, step)
         self._step = step
-        self.path, self._descriptor = self._made(place, step)
+        self.path, self._descriptor = self._created(place, step)
         self.name = self.path.name
 
     @staticmethod
-    def _made(place: Path, step: int) -> tuple[Path, int]:
+    def _created(place: Path, step: int) -> tuple[Path, int]:
         while True:
             path = place / f".writing-{step}-{secrets.token_hex(4)}"
             path.mkdir()

@@ -23,19 +23,19 @@ _DATA = re.compile("([0-9a-f]{8})?")
 
 def index_of(step: int, outline: Node, leaves: Sequence[Leaf], data: str = "") -> str:
     """The text of an index; ``data`` is the folder of the arrays, if they are not beside it."""
-    told = {
+    fields = {
         "format": _FORMAT,
         "step": step,
         "tree": outline,
         "leaves": [asdict(leaf) for leaf in leaves],
     }
-    told |= {"data": data} if data else {}
-    return json.dumps(told | {"checksum": _checksum(told)}, indent=1)
+    fields |= {"data": data} if data else {}
+    return json.dumps(fields | {"checksum": _checksum(fields)}, indent=1)
 
 
-def _checksum(told: dict[str, Any]) -> str:
+def _checksum(fields: dict[str, Any]) -> str:
     """What stands for all that an index tells, its checksum left out."""
-    content = {name: part for name, part in told.items() if name != "checksum"}
+    content = {name: part for name, part in fields.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -55,11 +55,11 @@ class Stored(Struct, frozen=True):
             ValueError: it is none, or has changed since it was written.
         """
         try:
-            told = json.loads(index.decode())
-            _check(told)
-            check(told["tree"])
-            leaves = [Leaf.of_json(leaf) for leaf in told["leaves"]]
-            stored = cls(folder, told["tree"], leaves, told.get("data", ""))
+            fields = json.loads(index.decode())
+            _check(fields)
+            check(fields["tree"])
+            leaves = [Leaf.of_json(leaf) for leaf in fields["leaves"]]
+            stored = cls(folder, fields["tree"], leaves, fields.get("data", ""))
             if sorted(numbers(stored.outline)) != [*range(len(stored.leaves))]:
                 raise ValueError("its tree and its leaves do not belong together")
             return stored
@@ -72,11 +72,11 @@ class Stored(Struct, frozen=True):
         return (self.folder / self.data if self.data else self.folder) / str(number)
 
 
-def _check(told: dict[str, Any]) -> None:
+def _check(fields: dict[str, Any]) -> None:
     """Raise an error if an index is of another format, or has changed since it was written."""
-    if told["format"] != _FORMAT:
-        raise ValueError(f"its format is {told['format']!r}, and this reads {_FORMAT!r}")
-    if not _DATA.fullmatch(told.get("data", "")):
-        raise ValueError(f"it says that arrays are in {told['data']!r:.80}")
-    if told["checksum"] != _checksum(told):
+    if fields["format"] != _FORMAT:
+        raise ValueError(f"its format is {fields['format']!r}, and this reads {_FORMAT!r}")
+    if not _DATA.fullmatch(fields.get("data", "")):
+        raise ValueError(f"it says that arrays are in {fields['data']!r:.80}")
+    if fields["checksum"] != _checksum(fields):
         raise ValueError("its checksum differs, so it has changed since it was written")

@@ -69,17 +69,19 @@ class Leaf(Struct, frozen=True):
     value: str = ""
 
     @classmethod
-    def of_json(cls, told: dict[str, Any]) -> Leaf:
+    def of_json(cls, fields: dict[str, Any]) -> Leaf:
         """A leaf as an index tells it.
 
         Raises:
             KeyError, TypeError, ValueError: there is no such leaf.
         """
-        shape = tuple(map(_size, told["shape"]))
-        texts = [told[name] for name in ("path", "kind", "dtype", "value")]
-        if not all(isinstance(text, str) for text in texts) or type(told["weak"]) is not bool:
-            raise ValueError(f"{told!r:.80} is told of a leaf")
-        leaf = cls(told["path"], told["kind"], told["dtype"], shape, told["weak"], told["value"])
+        shape = tuple(map(_size, fields["shape"]))
+        texts = [fields[name] for name in ("path", "kind", "dtype", "value")]
+        if not all(isinstance(text, str) for text in texts) or type(fields["weak"]) is not bool:
+            raise ValueError(f"{fields!r:.80} is told of a leaf")
+        leaf = cls(
+            fields["path"], fields["kind"], fields["dtype"], shape, fields["weak"], fields["value"]
+        )
         if leaf.kind not in (*NUMBERS, ARRAY, NUMPY, SCALAR):
             raise ValueError(f"{leaf.path} is of kind {leaf.kind!r}, which there is not")
         _ = leaf.number if leaf.is_number else leaf.type

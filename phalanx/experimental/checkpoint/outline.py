@@ -133,7 +133,7 @@ def build(node: Node, leaf: Callable[[int], Any]) -> Any:
     """
     if not isinstance(node, dict):
         return None if node is None else leaf(node)
-    made = {name: build(child, leaf) for name, child in _children(node)}
+    children = {name: build(child, leaf) for name, child in _children(node)}
     if node.keys() & {*_NAMED}:
-        return made
-    return (tuple if "tuple" in node else list)(made.values())
+        return children
+    return (tuple if "tuple" in node else list)(children.values())

@@ -87,15 +87,15 @@ def place_of(directory: str | os.PathLike[str]) -> Place:
             f"checkpoint: directory must be a path, got {brief(directory)}, at {user_location()}. "
             "It comes first, as in save(directory, step, tree)"
         )
-    given = os.fspath(directory)
-    remote = Remote.of(given)
+    address = os.fspath(directory)
+    remote = Remote.of(address)
     if remote is not None:
         return Bucket(remote)
-    if re.match(r"\w+:/[^/]", given) or "://" in given:
+    if re.match(r"\w+:/[^/]", address) or "://" in address:
         raise ValueError(
             f"checkpoint: directory must be one of a file system, or an address as in "
-            f"'s3://bucket/run' or 'gs://bucket/run', got {given!r}, at {user_location()}; a Path "
-            "leaves out a slash of it, so give text; mount other stores"
+            f"'s3://bucket/run' or 'gs://bucket/run', got {address!r}, at {user_location()}; a "
+            "Path leaves out a slash of it, so give text; mount other stores"
         )
     path = Path(directory).absolute()
     if path.exists() and not path.is_dir():

@@ -54,25 +54,25 @@ class Remote(Struct, frozen=True):
     def kvstore(self, env: Mapping[str, str] = os.environ) -> dict[str, Any]:
         """What tensorstore needs to know; the server of S3 as tools of AWS are told of it."""
         driver = _DRIVERS[self.scheme]
-        told: dict[str, Any] = {"driver": driver, "bucket": self.bucket}
+        spec: dict[str, Any] = {"driver": driver, "bucket": self.bucket}
         if self.path:
-            told["path"] = f"{self.path}/"
+            spec["path"] = f"{self.path}/"
         if driver == "s3":
             names = {
                 "endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
                 "aws_region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
             }
             for field, variables in names.items():
-                given = [env[name] for name in variables if env.get(name)]
-                told |= {field: given[0]} if given else {}
-        return told | {"context": {f"{driver}_request_retries": _RETRIES}}
+                values = [env[name] for name in variables if env.get(name)]
+                spec |= {field: values[0]} if values else {}
+        return spec | {"context": {f"{driver}_request_retries": _RETRIES}}
 
-    def refusal(self, told: str, doing: str) -> OSError | None:
+    def refusal(self, message: str, doing: str) -> OSError | None:
         """The error of a store that refuses or does not answer; None for one of something else."""
-        short = told.partition(" [")[0]
-        if _SILENT.match(told):
+        short = message.partition(" [")[0]
+        if _SILENT.match(message):
             number, why = errno.ETIMEDOUT, "the store does not answer"
-        elif _REFUSED.match(told):
+        elif _REFUSED.match(message):
             number, why = errno.EACCES, "the store refuses; are there credentials for it?"
         else:
             return None

@@ -155,8 +155,8 @@ def read(
 ) -> dict[int, Any]:
     """The leaves of those numbers, each as is wanted, of arrays that are ``opened``."""
     begins = _rows_before(stored, targets)
-    kept = [n for n in targets if not stored.leaves[n].is_number]
-    arrays = {n: opened(stored, n) for n in kept}
+    numbers_of_arrays = [n for n in targets if not stored.leaves[n].is_number]
+    arrays = {n: opened(stored, n) for n in numbers_of_arrays}
     begun = [
         (n, _begin(stored, n, target, arrays.get(n), begins.get(n, 0)))
         for n, target in targets.items()
@@ -199,7 +199,7 @@ def _begin(
     if type is None:
         return lambda: leaf.number if target.number is None else target.number(leaf.number)
     if array is None:
-        return lambda: _made(type, target, lambda index: np.asarray(leaf.number, type.dtype))
+        return lambda: _from_parts(type, target, lambda index: np.asarray(leaf.number, type.dtype))
     held = type.physical
     parts: dict[Any, Callable[[], np.ndarray]] = {}
     for index in _indices(target.sharding, held.shape):
@@ -212,7 +212,7 @@ def _begin(
     def part(index: Index) -> np.ndarray:
         return parts[_key(index)]().view(held.dtype)
 
-    return lambda: _made(type, target, part)
+    return lambda: _from_parts(type, target, part)
 
 
 class OnDisk:
@@ -253,7 +253,7 @@ def _key(index: Index) -> tuple[Any, ...]:
     return tuple((s.start, s.stop) for s in index)
 
 
-def _made(type: ArrayType, target: RestoredAs, part: Callable[[Index], np.ndarray]) -> Any:
+def _from_parts(type: ArrayType, target: RestoredAs, part: Callable[[Index], np.ndarray]) -> Any:
     """The array of its parts, where it is to be."""
     held = type.physical
     if target.sharding is None:
@@ -261,5 +261,5 @@ def _made(type: ArrayType, target: RestoredAs, part: Callable[[Index], np.ndarra
         scalar = value[()] if target.scalar else value
         return scalar if target.number is None else target.number(scalar)
     with dtypes.enabled(held.dtype):
-        made = make_array_from_callback(held.shape, target.sharding, part, held.dtype)
-    return DeviceArray(made._raw, Signature.of(type, made._sig.sharding))
+        array = make_array_from_callback(held.shape, target.sharding, part, held.dtype)
+    return DeviceArray(array._raw, Signature.of(type, array._sig.sharding))

@@ -92,7 +92,7 @@ class Saving:
         zarr.check_installed(_WHO)
         self.place, self.step = place_of(directory), check_step(step, _WHO)
         self._outline, leaves = outline(tree, _WHO)
-        told = [content(trees.keystr(path), leaf, copy, _WHO) for path, leaf in leaves]
+        contents = [content(trees.keystr(path), leaf, copy, _WHO) for path, leaf in leaves]
         self._folder: Committed | None = None
         failure = None
         if together.process() == 0:
@@ -100,24 +100,24 @@ class Saving:
                 self._folder = self.place.writing(self.step)
             except OSError as e:
                 failure = e
-        self._agree(told, failure)
+        self._agree(contents, failure)
 
-    def _agree(self, told: Sequence[Content], error: OSError | None) -> None:
+    def _agree(self, contents: Sequence[Content], error: OSError | None) -> None:
         """Learn from the others where to write, and of which rows of the whole they have."""
         mine = {
             "folder": self._folder and self._folder.name,
             "failure": error and together.failure_of(error),
-            "rows": rows_of(told),
+            "rows": rows_of(contents),
         }
         try:
             topic = f"saving step {self.step} in {self.place}"
-            differing, every = together.compare(topic, told_of(map(alike, told)), mine)
+            differing, every = together.compare(topic, by_number(map(alike, contents)), mine)
             if error is not None:
                 raise error
             if every[0]["failure"]:
                 raise together.raised(every[0]["failure"], 0, str(self.place))
             check_alike(differing, _WHO)
-            self._contents = as_wholes(told, [one["rows"] for one in every])
+            self._contents = as_wholes(contents, [one["rows"] for one in every])
         except BaseException:
             self._abandon()
             raise
@@ -204,21 +204,23 @@ def _form(c: Content) -> tuple[Sequence[int], Any, Sequence[int]]:
     return type.shape, dtype, chunk_of(type.shape, c.grain, dtype.itemsize)
 
 
-def rows_of(told: Sequence[Content]) -> list[tuple[int, int]]:
+def rows_of(contents: Sequence[Content]) -> list[tuple[int, int]]:
     """How many rows this process has of each leaf of which all have some, and in what pieces."""
-    return [(c.leaf.shape[c.joined], c.grain[c.joined]) for c in told if c.joined is not None]
+    return [(c.leaf.shape[c.joined], c.grain[c.joined]) for c in contents if c.joined is not None]
 
 
-def as_wholes(told: Sequence[Content], rows: Sequence[Sequence[tuple[int, int]]]) -> list[Content]:
+def as_wholes(
+    contents: Sequence[Content], rows: Sequence[Sequence[tuple[int, int]]]
+) -> list[Content]:
     """The contents as parts of whole arrays, of which ``rows`` tells what each process has."""
     of_all = zip(*rows, strict=True)
-    return [c if c.joined is None else _joined(c, next(of_all)) for c in told]
+    return [c if c.joined is None else _joined(c, next(of_all)) for c in contents]
 
 
-def told_of(leaves: Iterable[Any]) -> dict[str, Any]:
+def by_number(leaves: Iterable[Any]) -> dict[str, Any]:
     """What is compared of leaves, by their numbers; after the last one there is none."""
-    told = [*leaves, None]
-    return {str(i): one for i, one in enumerate(told)}
+    entries = [*leaves, None]
+    return {str(i): one for i, one in enumerate(entries)}
 
 
 def alike(c: Content) -> list[Any]:
@@ -233,7 +235,7 @@ def check_alike(differing: Mapping[str, Differing], who: str) -> None:
         return
     (some, one), (others, other), *_ = differing[min(differing, key=int)]
     if one is None or other is None or one[0] != other[0]:
-        here, there = (f"tree{said[0]}" if said else "nothing" for said in (one, other))
+        here, there = (f"tree{path[0]}" if path else "nothing" for path in (one, other))
         raise trees.TreeError(
             f"{who}: the processes save trees that differ: where process {some} has {here}, "
             f"process {others} has {there}"

@@ -53,8 +53,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def raised(failure: Failure, process: int, place: str) -> Exception:
     """The error of another process."""
-    number, told = failure
-    why = f"{told} (in process {process})"
+    number, message = failure
+    why = f"{message} (in process {process})"
     return OSError(number, why, place) if number else RuntimeError(why)
 
 
@@ -86,8 +86,8 @@ def encode(failure: Failure | None) -> str:
 
 def decode(text: str) -> Failure | None:
     """The inverse of ``encode``."""
-    number, _, told = text.partition(" ")
-    return (int(number), told) if text else None
+    number, _, message = text.partition(" ")
+    return (int(number), message) if text else None
 
 
 def others() -> list[int]:

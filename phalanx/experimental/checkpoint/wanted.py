@@ -103,17 +103,17 @@ def _nodes(stored: Stored, paths: Sequence[tree.Path], who: str) -> list[Node]:
     extra = [leaf.path for number, leaf in enumerate(stored.leaves) if number not in met]
     if not missing and not extra:
         return nodes
-    told: list[str] = []
+    problems: list[str] = []
     advice = ["without a tree, all is restored as it was saved"] if who == WHO else []
     if missing:
-        told.append(f"asked for, but not stored: {_listed(missing)}")
+        problems.append(f"asked for, but not stored: {_listed(missing)}")
     if extra:
-        told.append(f"stored, but not asked for: {_listed(extra)}")
+        problems.append(f"stored, but not asked for: {_listed(extra)}")
         advice[:0] = ["ask for what is not to be read as ... in its place"]
     how = f" ({'; '.join(advice)})" if advice else ""
     raise TreeError(
-        f"{who}: the tree in {stored.folder} is not like the one that is given: {'; '.join(told)}, "
-        f"at {user_location()}{how}"
+        f"{who}: the tree in {stored.folder} is not like the one that is given: "
+        f"{'; '.join(problems)}, at {user_location()}{how}"
     )
 
 

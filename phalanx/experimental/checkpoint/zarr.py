@@ -39,8 +39,8 @@ def create(
     folder: Path | Remote, shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]
 ) -> Any:
     """The future of an array in ``folder``, which is made if it is not there."""
-    told = {"metadata": _metadata(shape, dtype, chunk), "store_data_equal_to_fill_value": True}
-    return tensorstore.open(_spec(folder) | told, open=True, create=True)
+    options = {"metadata": _metadata(shape, dtype, chunk), "store_data_equal_to_fill_value": True}
+    return tensorstore.open(_spec(folder) | options, open=True, create=True)
 
 
 def existing(folder: Path | Remote, shape: Sequence[int], dtype: np.dtype) -> Any:
@@ -53,12 +53,12 @@ def existing(folder: Path | Remote, shape: Sequence[int], dtype: np.dtype) -> An
         ValueError: what is in the file is not of that ``shape`` and ``dtype``.
         OSError: it cannot be read.
     """
-    told = {
+    options = {
         "metadata": _metadata(shape, dtype, _chunk(folder, shape, dtype)),
         "assume_metadata": True,
         "fill_missing_data_reads": False,
     }
-    return tensorstore.open(_spec(folder) | told, open=True)
+    return tensorstore.open(_spec(folder) | options, open=True)
 
 
 def _metadata(shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def _chunk(folder: Path | Remote, shape: Sequence[int], dtype: np.dtype) -> list
     metadata, there = _metadata_in(folder)
     try:
         found = json.loads(metadata)
-        told = found["shape"], found["data_type"]
+        shown = found["shape"], found["data_type"]
         chunk = found["chunk_grid"]["configuration"]["chunk_shape"]
-        if told != (list(shape), dtype.name):
-            raise ValueError(f"it tells of {told}, and the index of {(list(shape), dtype.name)}")
+        if shown != (list(shape), dtype.name):
+            raise ValueError(f"it tells of {shown}, and the index of {(list(shape), dtype.name)}")
         if not _cuts(chunk, shape):
             raise ValueError(f"chunks of shape {chunk!r:.80} do not cut an array of {list(shape)}")
     except (KeyError, TypeError, ValueError, RecursionError) as e:
@@ -165,13 +165,13 @@ def done(future: Any, folder: Path | Remote, doing: str) -> Any:
     try:
         return future.result()
     except ValueError as e:
-        told = str(e)
-        if isinstance(folder, Remote) and (refused := folder.refusal(told, doing)):
+        message = str(e)
+        if isinstance(folder, Remote) and (refused := folder.refusal(message, doing)):
             raise refused from None
-        found = _OS_ERROR.search(told)
-        if found or told.startswith("RESOURCE_EXHAUSTED"):
+        found = _OS_ERROR.search(message)
+        if found or message.startswith("RESOURCE_EXHAUSTED"):
             number = int(found[1]) if found else 28  # no space left
             why = f"checkpoint: {doing}: {os.strerror(number)}"
             raise OSError(number, why, str(folder)) from None
-        short = told.partition(" [")[0]
+        short = message.partition(" [")[0]
         raise ValueError(f"checkpoint: {doing} in {folder}: {short}") from None

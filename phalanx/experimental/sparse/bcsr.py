@@ -103,9 +103,9 @@ class BCSR(Rows):
         Args:
             arr: a ``BCOO`` matrix.
         """
-        made = super().from_bcoo(arr)
-        made.indices_sorted, made.unique_indices = True, arr.unique_indices
-        return made
+        matrix = super().from_bcoo(arr)
+        matrix.indices_sorted, matrix.unique_indices = True, arr.unique_indices
+        return matrix
 
     @classmethod
     def fromdense(

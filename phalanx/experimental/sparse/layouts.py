@@ -56,11 +56,11 @@ class Entries:
 
     def _check(self, data: Any, indices: Any, shape: tuple[int, ...]) -> None:
         who = f"{type(self).__name__}: "
-        told = f"got data {data.aval} and indices {indices.aval} for the shape {shape}"
+        got = f"got data {data.aval} and indices {indices.aval} for the shape {shape}"
         batch = indices.ndim - 2
         if batch < 0 or not dtypes.is_integer(indices.dtype):
             raise ValueError(
-                f"{who}indices must be integers of shape (*batch, nse, n_sparse), {told}"
+                f"{who}indices must be integers of shape (*batch, nse, n_sparse), {got}"
             )
         sparse = indices.shape[-1]
         same = data.ndim > batch and data.shape[batch] == indices.shape[batch]
@@ -68,12 +68,12 @@ class Entries:
         if not same or data.shape[batch + 1 :] != dense or len(shape) < batch + sparse:
             raise ValueError(
                 f"{who}data must be of shape (*batch, nse, *dense), with dense the last "
-                f"dimensions of the whole, {told}"
+                f"dimensions of the whole, {got}"
             )
         for x in (data, indices):
             fits = [n in (1, m) for n, m in zip(x.shape[:batch], shape[:batch], strict=True)]
             if not all(fits):
-                raise ValueError(f"{who}the batch of each must be that of the whole, or 1, {told}")
+                raise ValueError(f"{who}the batch of each must be that of the whole, or 1, {got}")
 
     def made(
         self: Mat, data: Any, indices: Any, tail: Ints, sorted: bool = False, unique: bool = False
@@ -230,8 +230,8 @@ def entries_of(
 
     def one(mat: Any, present: Any) -> tuple[Any, Any]:
         if not n_sparse:
-            kept = jnp.where(jnp.arange(nse) < 1, 1, 0).astype(mat.dtype)
-            data = jnp.expand_dims(mat, 0) * kept.reshape((nse,) + (1,) * n_dense)
+            first_alone = jnp.where(jnp.arange(nse) < 1, 1, 0).astype(mat.dtype)
+            data = jnp.expand_dims(mat, 0) * first_alone.reshape((nse,) + (1,) * n_dense)
             return data, jnp.zeros((nse, 0), index_dtype)
         at = jnp.nonzero(present, size=nse, fill_value=tail[:n_sparse])
         data = mat.at[at].get(mode="fill", fill_value=0)

@@ -96,18 +96,18 @@ def eye(
     rows = np.arange(first, max(first, last), dtype=np.dtype(index_dtype))
     indices = np.stack([rows, rows + np.asarray(k, rows.dtype)], axis=-1)
     ones = jnp.ones(len(rows), dtype)
-    made = BCOO((ones, indices), shape=(N, columns), indices_sorted=True, unique_indices=True)
-    return _in_format(made.update_layout(n_batch=n_batch, n_dense=n_dense), sparse_format, "eye")
+    matrix = BCOO((ones, indices), shape=(N, columns), indices_sorted=True, unique_indices=True)
+    return _in_format(matrix.update_layout(n_batch=n_batch, n_dense=n_dense), sparse_format, "eye")
 
 
 _FORMATS: dict[str, type[Matrix]] = {"bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 
 
-def _in_format(made: BCOO, name: str, who: str) -> JAXSparse:
+def _in_format(matrix: BCOO, name: str, who: str) -> JAXSparse:
     if name != "bcoo" and name not in _FORMATS:
         known = ", ".join(map(repr, ["bcoo", *_FORMATS]))
         raise ValueError(f"{who}: sparse_format must be one of {known}, got {name!r}")
-    return made if name == "bcoo" else _FORMATS[name].from_bcoo(made)
+    return matrix if name == "bcoo" else _FORMATS[name].from_bcoo(matrix)
 
 
 def random_bcoo(

@@ -47,11 +47,11 @@ def bcoo_reduce_sum(mat: Mat, *, axes: Sequence[int]) -> Mat:
     first = mat.n_batch + mat.n_sparse
     over = tuple([d - mat.n_sparse + 1 for d in dims if d >= first])
     gone = {d - mat.n_batch for d in dims if d < first}
-    kept = [d for d in range(mat.n_sparse) if d not in gone]
+    remaining = [d for d in range(mat.n_sparse) if d not in gone]
     data = jnp.sum(without_padding(mat) if gone else mat.data, axis=over, dtype=mat.dtype)
     tail = [n for d, n in enumerate(mat.tail) if d + mat.n_batch not in dims]
     unique = mat.unique_indices and not gone
-    indices = mat.indices[..., jnp.array(kept, int)] if gone else mat.indices
+    indices = mat.indices[..., jnp.array(remaining, int)] if gone else mat.indices
     return mat.made(data, indices, tail, mat.indices_sorted and not gone, unique)
 
 

@@ -178,9 +178,9 @@ def bcoo_squeeze(arr: Mat, *, dimensions: Ints) -> Mat:
     batch = tuple(d for d in dims if d < first)
     dense = tuple(d - arr.n_sparse + 1 for d in dims if d >= second)
     gone = [d - first for d in dims if first <= d < second]
-    kept = np.array([d for d in range(arr.n_sparse) if d not in gone], int)
+    remaining = np.array([d for d in range(arr.n_sparse) if d not in gone], int)
     data = jnp.squeeze(without_padding(arr) if gone else arr.data, (*batch, *dense))
-    indices = jnp.squeeze(arr.indices, batch)[..., kept]
+    indices = jnp.squeeze(arr.indices, batch)[..., remaining]
     tail = [n for d, n in enumerate(arr.tail) if d + first not in dims]
     still = not gone
     return arr.made(data, indices, tail, arr.indices_sorted and still, arr.unique_indices and still)
@@ -407,11 +407,11 @@ def part(mat: Mat, key: Any) -> Mat:
         IndexError: it is something else, or beyond the array.
     """
     keys: list[Any] = list(key) if is_tuple(key) else [key]
-    given = sum(k is not None and k is not Ellipsis for k in keys)
-    if keys.count(Ellipsis) > 1 or given > mat.ndim:
+    indexed = sum(k is not None and k is not Ellipsis for k in keys)
+    if keys.count(Ellipsis) > 1 or indexed > mat.ndim:
         raise IndexError(f"{type(mat).__name__}: the index {key!r} does not fit {mat}")
     at = keys.index(Ellipsis) if Ellipsis in keys else len(keys)
-    keys[at : at + 1] = [slice(None)] * (mat.ndim - given)
+    keys[at : at + 1] = [slice(None)] * (mat.ndim - indexed)
     bounds: list[tuple[int, int, int]] = []
     gone: list[int] = []
     new: list[int] = []

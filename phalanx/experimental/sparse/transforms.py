@@ -31,7 +31,7 @@ from phalanx.experimental.sparse.shaping import (
 from phalanx.lax.bodies import trace_body
 
 # Functions that are zero at zero.
-_KEPT = (
+_ENTRYWISE = (
     "abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "conj", "convert", "erf", "erf_inv",
     "expm1", "floor", "imag", "integer_pow", "log1p", "neg", "real", "round", "sign", "sin",
     "sinh", "sqrt", "square", "stop_gradient", "tan", "tanh",
@@ -106,7 +106,7 @@ def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
         (program,) = e.programs
         return interpret(program, operands, _step)
     name = e.prim.name
-    if name in _KEPT and (name != "integer_pow" or e.params["y"] > 0):
+    if name in _ENTRYWISE and (name != "integer_pow" or e.params["y"] > 0):
         (mat,) = operands
         mat = mat if name in _LINEAR else mat.sum_duplicates()
         return mat.with_data(e.prim(mat.data, **e.params))
@@ -246,10 +246,10 @@ def value_and_grad(
         places = [n % len(args) for n in nums]
 
         def of_data(*data: Any) -> Any:
-            given = list(args)
+            arguments = list(args)
             for i, values in zip(places, data, strict=True):
-                given[i] = _at_positions(args[i], values)
-            return fun(*given, **named)
+                arguments[i] = _at_positions(args[i], values)
+            return fun(*arguments, **named)
 
         take = derivatives.value_and_grad(of_data, tuple(range(len(nums))), has_aux, **kwargs)
         value, found = take(*[_data(args[i]) for i in places])
@@ -350,10 +350,10 @@ def _jacobian(
         results: list[Any] = []
 
         def of_data(*data: Any) -> Any:
-            given = list(args)
+            arguments = list(args)
             for i, values in zip(places, data, strict=True):
-                given[i] = _at_positions(args[i], values)
-            out = fun(*given, **named)
+                arguments[i] = _at_positions(args[i], values)
+            out = fun(*arguments, **named)
             results.append(tree.structure(out[0] if has_aux else out))
             return out
 

@@ -100,18 +100,18 @@ def check(
 
     def find(*args: Any, **kwargs: Any) -> list[Finding]:
         with config.override(keep_lanes=True), lines_of_users():
-            given = tree.leaves((args, kwargs))
-            return findings_in(traced.trace(*args, **kwargs), user_location(), given=given)
+            leaves = tree.leaves((args, kwargs))
+            return findings_in(traced.trace(*args, **kwargs), user_location(), leaves=leaves)
 
     return wrap(find, fun)
 
 
 def findings_in(
-    traced: Traced, place: Location, analyses: Analyses = ANALYSES, given: Sequence[Any] = ()
+    traced: Traced, place: Location, analyses: Analyses = ANALYSES, leaves: Sequence[Any] = ()
 ) -> list[Finding]:
-    """What is found in a traced function, which was called at ``place``, if ``given`` leaves of
+    """What is found in a traced function, which was called at ``place``, if ``leaves`` leaves of
     arguments, by file and line."""
-    subject = Subject(traced._traced, place, given)
+    subject = Subject(traced._traced, place, leaves)
     found = dict.fromkeys(finding for analysis in analyses for finding in analysis(subject))
     wanted = [finding for finding in found if not is_silenced(finding)]
     return sorted(wanted, key=lambda f: (f.file, f.line, f.code))

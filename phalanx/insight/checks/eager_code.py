@@ -31,7 +31,7 @@ __all__ = ["Between", "watching_between"]
 
 MANY_TIMES, MANY_OPERATIONS, MANY_PER_CALL = 500, 3000, 3
 LARGEST = 4096  # elements of what keys are made of, that is looked at
-KEPT = 10_000  # keys of a function
+MOST_KEYS = 10_000  # keys of a function
 DEPTH = 24  # of frames, in which callers are looked for
 _AGAIN = "a Python loop uses the same key here again"
 _SECOND = "the key is used here for the second time, after"
@@ -75,18 +75,18 @@ class Between:
                 self._drawn_with(frame, (n, *held), None if drawn.is_split else (program, key))
             elif not _estimates(program):
                 self._called_with(frame, (id(program), n, *held), [*map(id, values)])
-                if drawn.is_given:
-                    self._given_to(frame, held, program)
+                if drawn.is_external:
+                    self._passed_to(frame, held, program)
 
-    def _called_with(self, inner: FrameType, key: Any, given: Sequence[int]) -> None:
+    def _called_with(self, inner: FrameType, key: Any, numbers: Sequence[int]) -> None:
         """A function with the same keys, and nothing else than before, is called again on purpose,
         as to measure its time; a library may call one as often as it likes, in one call of it."""
         frame = _of_user(inner)
         call = self._call(frame, inner)
-        before = self._before(frame, (frame.f_lasti, *key), (call, given))
+        before = self._before(frame, (frame.f_lasti, *key), (call, numbers))
         if (
             before is not None
-            and before[1][1] != given
+            and before[1][1] != numbers
             and (inner is frame or before[1][0] != call)
         ):
             self._report(frame, _AGAIN)
@@ -100,7 +100,7 @@ class Between:
             drawing.called, drawing.calls = inner, drawing.calls + 1
         return drawing.calls
 
-    def _given_to(self, frame: FrameType, held: Any, program: Program) -> None:
+    def _passed_to(self, frame: FrameType, held: Any, program: Program) -> None:
         """One key is for one function; two whose results have the same types may be compared, and
         sizes in one line."""
         before = self._before(frame, ("given", *held), program)
@@ -135,7 +135,7 @@ class Between:
             if first == frame.f_lasti:
                 if other is program and same and not _has(inner, held):
                     self._report(inner, _AGAIN)
-            elif other is not program and (same or _is_given_a_key(inner)):
+            elif other is not program and (same or _takes_a_key(inner)):
                 self._report_second(frame, first)
             return
 
@@ -145,23 +145,23 @@ class Between:
         where = "the same line" if place.line == here.line else place
         self._report(frame, _AGAIN if first == frame.f_lasti else f"{_SECOND} {where}")
 
-    def _before(self, frame: FrameType, key: Any, given: Any) -> Any:
+    def _before(self, frame: FrameType, key: Any, numbers: Any) -> Any:
         """Where the function that runs in ``frame`` came with ``key`` first, and with what else."""
         drawn = self._drawing(frame).drawn
         before = drawn.get(key)
         if before is None:
-            drawn[key] = frame.f_lasti, given
+            drawn[key] = frame.f_lasti, numbers
         return before
 
     def _drawing(self, frame: FrameType) -> Drawing:
         drawing = self._drawings.get(frame.f_code)
-        if drawing is None or drawing.frame is not frame or len(drawing.drawn) >= KEPT:
+        if drawing is None or drawing.frame is not frame or len(drawing.drawn) >= MOST_KEYS:
             drawing = self._drawings[frame.f_code] = Drawing(frame)
         return drawing
 
-    def _report(self, frame: FrameType, said: str) -> None:
+    def _report(self, frame: FrameType, text: str) -> None:
         place, why = Location(frame.f_code, frame.f_lasti), "the same, or depend on each other"
-        self.findings[P106.at(place, f"{said}: the numbers are {why}")] = None
+        self.findings[P106.at(place, f"{text}: the numbers are {why}")] = None
 
     # ---- operations one by one ----
 
@@ -209,13 +209,13 @@ def _has(frame: FrameType, key: Any) -> bool:
     return any([x is key for x in frame.f_locals.values()])
 
 
-def _is_given_a_key(frame: FrameType) -> bool:
+def _takes_a_key(frame: FrameType) -> bool:
     """Whether an argument of the function is a key, so that its keys are made of what others know,
     and not of a seed of its own."""
     code = frame.f_code
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    given = [x for name in names if isinstance(x := frame.f_locals.get(name), Array)]
-    return any([is_key(x.dtype) or (x.dtype == np.uint32 and x.shape == (2,)) for x in given])
+    arrays = [x for name in names if isinstance(x := frame.f_locals.get(name), Array)]
+    return any([is_key(x.dtype) or (x.dtype == np.uint32 and x.shape == (2,)) for x in arrays])
 
 
 def _estimates(program: Program) -> bool:

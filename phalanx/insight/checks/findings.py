@@ -94,5 +94,5 @@ def _codes_in(line: str) -> Iterator[str]:
     >>> [*_codes_in("x = psum(y, 'i')  # phalanx: ok P103, P105: both are wanted")]
     ['P103', 'P105']
     """
-    for said in _SILENCED.finditer(line):
-        yield from re.findall(r"P\d+", said[1])
+    for comment in _SILENCED.finditer(line):
+        yield from re.findall(r"P\d+", comment[1])

@@ -83,7 +83,7 @@ _POWERS = frozenset({_POWER, _SHIFTED_POWER})  # which may vanish
 _SUMS = frozenset({_SUM, _MORE, _SOUND_SUM})
 _TERMS = frozenset({*_POWERS, *_SUMS, _NEAR_POWER})
 _SCALED = frozenset({_NEAR, _SHIFTED, _SQUARE, _NEVER_POSITIVE, *_TERMS, _LOW, _SHARE})
-_SAID = {
+_ADVICE = {
     _SHARE: (
         "a softmax, which is 0 where an entry is about 100 less than the largest: the logarithm is "
         "then minus infinity, and its derivative NaN",
@@ -134,10 +134,10 @@ class _Kinds(Flow):
             return [_summed(m) if prim is psum else frozenset({_GREATEST}) for m in operands]
         if prim in _RULES:
             return _RULES[prim](e, *operands)
-        if prim in _MADE:
-            return _MADE[prim]
-        is_kept = prim.elements.copied or prim in _UNCHANGED
-        return self._copied(e, operands[0]) if is_kept else NOTHING
+        if prim in _KINDS_OF_RESULTS:
+            return _KINDS_OF_RESULTS[prim]
+        is_passed_on = prim.elements.copied or prim in _UNCHANGED
+        return self._copied(e, operands[0]) if is_passed_on else NOTHING
 
     @staticmethod
     def _copied(e: Equation, marks: Marks) -> Marks:
@@ -150,8 +150,8 @@ class _Kinds(Flow):
         if e.prim is log1p:
             marks = _of(_REST) if _BELOW in marks else NOTHING
         place = self.place(e) or self.subject.place
-        for kind in sorted(_SAID.keys() & marks, key=lambda kind: kind.name):
-            what, remedy = _SAID[kind]
+        for kind in sorted(_ADVICE.keys() & marks, key=lambda kind: kind.name):
+            what, remedy = _ADVICE[kind]
             found = P121.at(place, f"this is the logarithm of {what}", remedy)
             self.found.setdefault((place.full, kind), found)
         return frozenset({_GREATEST}) if marks & _SUMS else NOTHING
@@ -194,8 +194,8 @@ def _plus(e: Equation, left: Marks, right: Marks) -> Marks:
     numbers = [n for a in e.inputs if (n := _value(a)) is not None]
     marks = left | right
     if not numbers:
-        kept = left & right & {_NEAR, _SQUARE, _NEVER_POSITIVE}
-        return _summed(marks) if left & _TERMS and right & _TERMS else kept
+        common = left & right & {_NEAR, _SQUARE, _NEVER_POSITIVE}
+        return _summed(marks) if left & _TERMS and right & _TERMS else common
     if numbers[0] > 0 and (_LOW in marks or marks & {_NEAR_POWER, _SHIFTED_POWER, _SOUND_SUM}):
         return _of(_SOUND_SUM)
     if numbers[0] == 1 and marks & {_POWER, _SUM, _MORE}:
@@ -266,8 +266,8 @@ def _bounded(e: Equation, left: Marks, right: Marks) -> Marks:
     marks = left | right
     if not [a for a in e.inputs if _value(a) is not None]:
         return marks & {_GREATEST}
-    kept = marks & {_NEAR, _SHIFTED, _LENGTH, _GREATEST, _NEVER_POSITIVE}
-    return kept | {_NEAR if _HALF in marks else _HALF}
+    passed_on = marks & {_NEAR, _SHIFTED, _LENGTH, _GREATEST, _NEVER_POSITIVE}
+    return passed_on | {_NEAR if _HALF in marks else _HALF}
 
 
 def _chosen(e: Equation, condition: Marks, *branches: Marks) -> Marks:
@@ -303,7 +303,7 @@ _RULES: dict[Any, Callable[..., Marks]] = {
     dot_general: _product, sqrt: _root, logistic: _logistic, abs: _even, square: _even,
     integer_pow: _even, rsqrt: _inverse_root,
 }  # fmt: skip
-_MADE = {
+_KINDS_OF_RESULTS = {
     **dict.fromkeys((tanh, sin, cos, erf, clamp), _of(_NEAR)),
     **dict.fromkeys((reduce_max, cummax), _of(_GREATEST)),
 }

@@ -68,7 +68,9 @@ def _useless_donations(subject: Subject) -> Iterator[Finding]:
     call = subject.call
     if not any(call.donated):
         return
-    donated = {i: size_in_bytes(call.types[i]) for i, given in enumerate(call.donated) if given}
+    donated = {
+        i: size_in_bytes(call.types[i]) for i, is_donated in enumerate(call.donated) if is_donated
+    }
     taken = taken_over(donated, map(size_in_bytes, call.program.output_types))
     spared = [f"{call.names[i]} {call.types[i]}" for i in donated if i not in taken]
     if spared:
@@ -89,10 +91,10 @@ def _state_to_donate(subject: Subject) -> Iterator[Finding]:
     if sum(_bytes(inputs[i]) for i, _ in alike) < LARGE:
         return
     body = subject.lanes.body if subject.lanes else subject.program
-    kept = [i for i, o in alike if is_updated(body, i, o)]
-    total = sum(_bytes(inputs[i]) for i in kept)
+    undonated = [i for i, o in alike if is_updated(body, i, o)]
+    total = sum(_bytes(inputs[i]) for i in undonated)
     if total >= LARGE:
-        names = dict.fromkeys(_argument(subject.input_name(i)) for i in kept)
+        names = dict.fromkeys(_argument(subject.input_name(i)) for i in undonated)
         yield P111.at(
             subject.place,
             f"{subject.name}: {', '.join(names)} ({_shown(total)}) is returned with new values "

@@ -123,10 +123,10 @@ class Deciding(Struct, frozen=True):
     at: Singularity
 
 
-_KEPT = {  # of the kinds of marks, by functions of one operand
+_PASSED_ON = {  # of the kinds of marks, by functions of one operand
     sqrt: Base, cbrt: Base, square: (Base, Vanishing), integer_pow: (Base, Vanishing),
 }  # fmt: skip
-_SAID = {"div": "the division", "sqrt": "the square root", "pow": "the power"}
+_PHRASES = {"div": "the division", "sqrt": "the square root", "pow": "the power"}
 
 
 def singular_derivatives(subject: Subject) -> Iterator[Finding]:
@@ -175,15 +175,15 @@ class _SingularFlow(Flow):
             elif e.prim is select:
                 self._branches(makers, e, origins)
 
-    def _in_its_line(self, made: Equation) -> Singularity:
-        """That of ``made``: one for all that an instruction of the user's made, as in a loop, of
-        which one is reported anyway."""
-        spot = made.location and made.location.spot
-        return self.lines.setdefault((made.prim, spot), Singularity(made, P116))
+    def _in_its_line(self, operation: Equation) -> Singularity:
+        """The singularity of ``operation``: one for all operations of an instruction of the user's,
+        as in a loop; only one of these is reported."""
+        spot = operation.location and operation.location.spot
+        return self.lines.setdefault((operation.prim, spot), Singularity(operation, P116))
 
     def _mark(self, atom: Atom, mark: Any) -> None:
         if type(atom) is Var:
-            self.given[atom] = self.given.get(atom, NOTHING) | {mark}
+            self.preset[atom] = self.preset.get(atom, NOTHING) | {mark}
 
     def _root_of_squares(self, makers: Makers, e: Equation) -> None:
         roots = squared(makers, e.inputs[0])
@@ -197,10 +197,10 @@ class _SingularFlow(Flow):
         """The derivative of a maximum is zero where it is what it is compared with: there a
         derivative asks whether it is equal to the other."""
         base = moved(makers, e.inputs[0])
-        made = makers.get(base)
-        if made is None or made.prim is not max or not any(map(is_zero, made.inputs)):
+        maximum = makers.get(base)
+        if maximum is None or maximum.prim is not max or not any(map(is_zero, maximum.inputs)):
             return
-        (other,) = [a for a in made.inputs if not is_zero(a)] or [None]
+        (other,) = [a for a in maximum.inputs if not is_zero(a)] or [None]
         here = Singularity(e, P116)
         asked = [x for x in makers.values() if x.prim is eq and {*x.inputs} == {base, other}]
         for x in asked:
@@ -212,20 +212,22 @@ class _SingularFlow(Flow):
     def _branches(self, makers: Makers, e: Equation, origins: Callable[[Atom], int]) -> None:
         condition, *branches = e.inputs
         for branch in branches:
-            for made, base in singular_operations(makers, branch):
+            for operation, base in singular_operations(makers, branch):
                 if not origins(condition) & origins(base):
                     continue
-                known = decided(makers, condition, base, made)
-                if known and all(branches[not told] is branch for told in known):
+                known = decided(makers, condition, base, operation)
+                if known and all(branches[not value] is branch for value in known):
                     continue  # it is taken there, and no cotangent is masked
-                if (made.prim is exp or is_smooth(made)) and not known:
+                if (operation.prim is exp or is_smooth(operation)) and not known:
                     continue  # whether it is great there, or negative, is not known
-                here = self._in_its_line(made)
+                here = self._in_its_line(operation)
                 self._mark(condition, Deciding(here))
-                if made.prim is exp:
-                    self._mark(made.outputs[0], Infinite(here))
-                kind = Negative if is_smooth(made) else Edge if made.prim in AT_ONE else Base
-                for a in made.inputs if made.prim is atan2 else [base]:
+                if operation.prim is exp:
+                    self._mark(operation.outputs[0], Infinite(here))
+                kind = (
+                    Negative if is_smooth(operation) else Edge if operation.prim in AT_ONE else Base
+                )
+                for a in operation.inputs if operation.prim is atan2 else [base]:
                     self._mark(a, kind(here))
 
     def _from_inside(self, e: Equation) -> None:
@@ -235,7 +237,7 @@ class _SingularFlow(Flow):
         for p in frame.programs:
             self.begin(p)
             for v, a in zip(p.inputs, operands, strict=True):
-                for mark in _of(Vanishing, self.given.get(v, NOTHING)):
+                for mark in _of(Vanishing, self.preset.get(v, NOTHING)):
                     self._mark(a, mark)
 
     # ---- what becomes of them ----
@@ -263,7 +265,7 @@ class _SingularFlow(Flow):
             return frozenset([Infinite(m.at) for m in below])
         if prim in (integer_pow, pow) and falls(e):
             return frozenset([Infinite(m.at) for m in every if type(m) is Base])
-        return _of(_KEPT.get(prim, ()), every)
+        return _of(_PASSED_ON.get(prim, ()), every)
 
     def _product(self, e: Equation, left: Marks, right: Marks) -> Marks:
         units: set[Singularity] = set()
@@ -290,20 +292,22 @@ class _SingularFlow(Flow):
         """The marks of a product with a factor of ``marks``, some of which make it a unit vector,
         such as one that was divided by its length."""
         factors = _of((Infinite, Inverse, Vanishing), marks)
-        kept = [Infinite(m.at) if type(m) is Inverse else m for m in factors if m.at not in units]
-        return frozenset(kept)
+        passed_on = [
+            Infinite(m.at) if type(m) is Inverse else m for m in factors if m.at not in units
+        ]
+        return frozenset(passed_on)
 
     def _chosen(self, e: Equation, operands: Sequence[Marks], every: Marks) -> Marks:
         deciding = [m.at for m in operands[0] if type(m) is Deciding]
-        kept = every.difference(operands[0]) - {Infinite(at) for at in deciding}
+        passed_on = every.difference(operands[0]) - {Infinite(at) for at in deciding}
         if not any(is_zero(a) for a in e.inputs[1:]):
-            return kept
-        return kept.union(map(Vanishing, deciding))
+            return passed_on
+        return passed_on.union(map(Vanishing, deciding))
 
     def _report(self, e: Equation, at: Singularity) -> None:
         place = self.place(at.equation) or self.place(e) or self.subject.place
         name = at.equation.prim.name
-        what = _SAID.get(name, f"`{name}`")
+        what = _PHRASES.get(name, f"`{name}`")
         if at.code is P116 and at.equation.prim is exp:
             message = (
                 "`exp` is in a branch of `where` that is not taken where it is greater than any "

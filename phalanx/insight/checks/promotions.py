@@ -65,15 +65,15 @@ def _meetings(subject: Subject, e: Equation, seen: _Widened) -> Iterator[Finding
     """What the operands of ``e`` that were converted for it meet there."""
     origin = next((seen.wide[a] for a in e.inputs if a in seen.wide), None)
     for a, b in permutations(e.inputs, 2) if seen.converted else ():
-        made, known = seen.converted.get(a), type(b) is Literal or b in seen.constants
-        if made is None or not _same_operation(made, e):
+        conversion, known = seen.converted.get(a), type(b) is Literal or b in seen.constants
+        if conversion is None or not _same_operation(conversion, e):
             continue
-        if _by_accident(made, b, known):
-            yield _promoted(subject, made, b, known)
+        if _by_accident(conversion, b, known):
+            yield _promoted(subject, conversion, b, known)
         elif b in seen.wide and e.prim in _PRODUCTS:
-            yield _product_promoted(subject, e, made, *seen.wide[b])
+            yield _product_promoted(subject, e, conversion, *seen.wide[b])
         else:
-            origin = origin or (made, b)
+            origin = origin or (conversion, b)
     for a in e.inputs:
         seen.converted.pop(a, None)  # what uses it besides is a derivative of this
     if origin is not None:
@@ -89,37 +89,37 @@ def _is_wider(old: np.dtype, new: np.dtype) -> bool:
     return floating and new.itemsize > old.itemsize
 
 
-def _same_operation(made: Equation, use: Equation) -> bool:
+def _same_operation(conversion: Equation, use: Equation) -> bool:
     """Whether nobody wrote the conversion: it belongs to the operation that uses it."""
-    a, b = made.location, use.location
+    a, b = conversion.location, use.location
     return a is not None and b is not None and a.spot == b.spot
 
 
-def _by_accident(made: Equation, other: Atom, is_constant: bool) -> bool:
+def _by_accident(conversion: Equation, other: Atom, is_constant: bool) -> bool:
     """Whether the other operand is 64 bits wide, or a constant, of which one might not think."""
-    if other.type.dtype != made.params["dtype"]:
+    if other.type.dtype != conversion.params["dtype"]:
         return False  # what is meant is another operand
     return is_constant or other.type.dtype.itemsize == 8
 
 
-def _promoted(subject: Subject, made: Equation, other: Atom, is_constant: bool) -> Finding:
-    old, new = made.inputs[0].type, made.params["dtype"]
+def _promoted(subject: Subject, conversion: Equation, other: Atom, is_constant: bool) -> Finding:
+    old, new = conversion.inputs[0].type, conversion.params["dtype"]
     what = "a constant" if is_constant else f"{other.type}"
     return P112.at(
-        made.location or subject.place,
+        conversion.location or subject.place,
         f"{old} meets {what} of dtype {new.name}, and is widened to {new.name}: this operation and "
         "those that follow take more memory and time",
     )
 
 
 def _product_promoted(
-    subject: Subject, e: Equation, made: Equation, first: Equation, other: Atom
+    subject: Subject, e: Equation, conversion: Equation, first: Equation, other: Atom
 ) -> Finding:
     old, new = first.inputs[0].type, first.params["dtype"]
     return P112.at(
         first.location or subject.place,
         f"{old} meets {other.type}, and is widened to {new.name}; the product at {e.location} is "
-        f"then of {new.name}, too, although {made.inputs[0].type} is not",
+        f"then of {new.name}, too, although {conversion.inputs[0].type} is not",
         f"Convert the result back, y.astype({old.dtype.name}), or the other operand before; where "
         "it is meant, say so with astype.",
     )

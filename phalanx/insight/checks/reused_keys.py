@@ -35,11 +35,11 @@ def reused_keys(subject: Subject) -> Iterator[Finding]:
 
 
 def _again(flow: KeyFlow, key: Any, uses: Sequence[KeyUse]) -> Iterator[Finding]:
-    apart = {u for u in uses if u.children and not flow.is_whole(key, u.children)}
+    split = {u for u in uses if u.children and not flow.is_whole(key, u.children)}
     for i, use in enumerate(uses):
         others = [u for u in uses[:i] if not (u.excludes(use) or use.repeats(u))]
-        if use in apart:
-            others = [u for u in others if u not in apart]  # whose children are keys like others
+        if use in split:
+            others = [u for u in others if u not in split]  # whose children are keys like others
         before = next(iter(others), None)
         if before is not None:
             where = "the same line" if str(before.place) == str(use.place) else before.place

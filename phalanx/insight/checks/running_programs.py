@@ -45,7 +45,7 @@ def checking_compiled() -> Generator[Findings]:
 
     def look(traced: Traced, leaves: Sequence[Any] | None) -> None:
         found.functions[traced.fun_name] = None
-        note(findings_in(traced, user_location(), given=leaves or ()))
+        note(findings_in(traced, user_location(), leaves=leaves or ()))
 
     seen: set[Hashable] = set()
 
@@ -56,9 +56,9 @@ def checking_compiled() -> Generator[Findings]:
         if key not in seen:
             seen.add(key)
             traced = called.traced()
-            given = [called.leaves[i] for i in called.places]
+            leaves = [called.leaves[i] for i in called.places]
             place = user_location()
-            note(findings_in(traced, place, OF_VALUES, given) if traced is not None else ())
+            note(findings_in(traced, place, OF_VALUES, leaves) if traced is not None else ())
 
     with (
         watching_between() as between,

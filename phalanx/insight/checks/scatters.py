@@ -51,7 +51,7 @@ def repeated_indices(subject: Subject) -> Iterator[Finding]:
     """Scatters of which some indices are equal: constants, or numbers of which some must be."""
     if scatter in subject.primitives:
         flow = _IndexFlow(subject)
-        flow.run(subject.program, [frozenset({_Made.GIVEN})] * len(subject.program.inputs))
+        flow.run(subject.program, [frozenset({_Origin.ARGUMENT})] * len(subject.program.inputs))
         yield from flow.findings
     scatters = _COMBINING | {scatter}
     if not scatters & subject.primitives:
@@ -111,11 +111,11 @@ def _constant(atom: Atom, makers: dict[Any, Equation]) -> np.ndarray | None:
 # ---- indices that are computed ------------------------------------------------------------------
 
 
-class _Made(Enum):
+class _Origin(Enum):
     """How the numbers of an array were made, as to whether some of them are equal; those of
     constants, which have no mark, are known."""
 
-    GIVEN = "are arguments"
+    ARGUMENT = "are arguments"
     DRAWN = "are drawn at random, each for itself"
     MANY_TO_ONE = "are made by an operation that takes many numbers to one"
     DIFFERENT = "are positions, of which no two are equal"
@@ -139,21 +139,22 @@ class _IndexFlow(Flow):
         if e.prim is scatter:
             self._written(e, operands[1])
         if e.prim in _GENERATORS:
-            return frozenset({_Made.DRAWN})
+            return frozenset({_Origin.DRAWN})
         if e.prim in _DIFFERENT:
-            return frozenset({_Made.DIFFERENT})
+            return frozenset({_Origin.DIFFERENT})
         marks = NOTHING.union(*operands)
-        return marks | {_Made.MANY_TO_ONE} if marks and _is_many_to_one(e) else marks
+        return marks | {_Origin.MANY_TO_ONE} if marks and _is_many_to_one(e) else marks
 
     def _written(self, e: Equation, marks: Marks) -> None:
         indices = e.inputs[1].type
         several = indices.size > indices.shape[-1] and not e.params["numbers"].operand_batching_dims
-        said = e.params["unique_indices"]  # that the user knows
-        if not several or said or _Made.DIFFERENT in marks or not _order_matters(e, self.makers):
+        is_declared = e.params["unique_indices"]  # that the user knows
+        is_safe = is_declared or _Origin.DIFFERENT in marks
+        if not several or is_safe or not _order_matters(e, self.makers):
             return
-        made = max(marks, key=list(_Made).index, default=_Made.GIVEN)
-        if made is not _Made.GIVEN:
-            why = f"the indices {made.value}: where two are equal, one of the values is lost"
+        origin = max(marks, key=list(_Origin).index, default=_Origin.ARGUMENT)
+        if origin is not _Origin.ARGUMENT:
+            why = f"the indices {origin.value}: where two are equal, one of the values is lost"
         elif marks and self._updates_what_it_read(e):
             why = "what is written was read there: where two indices are equal, one update is lost"
         else:
@@ -165,9 +166,10 @@ class _IndexFlow(Flow):
         whole, indices, updates = e.inputs
         sources, read = set[Atom](), False
         for a in _elementwise_sources(self.makers, updates):
-            made = self.makers.get(a)
-            if made is not None and made.prim is gather and made.inputs[0] is whole:
-                at, here = (_elementwise_sources(self.makers, i) for i in (made.inputs[1], indices))
+            maker = self.makers.get(a)
+            if maker is not None and maker.prim is gather and maker.inputs[0] is whole:
+                pair = maker.inputs[1], indices
+                at, here = (_elementwise_sources(self.makers, i) for i in pair)
                 read |= at == here
             elif a.type.shape != ():
                 sources.add(a)

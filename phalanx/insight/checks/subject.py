@@ -44,10 +44,10 @@ class Subject:
         given: the leaves of the arguments, if these are known.
     """
 
-    def __init__(self, call: TracedCall, place: Location, given: Sequence[Any] = ()) -> None:
+    def __init__(self, call: TracedCall, place: Location, leaves: Sequence[Any] = ()) -> None:
         self.call = call
         self.place = place
-        self.given = given if len(given) == len(call.types) else ()
+        self.leaves = leaves if len(leaves) == len(call.types) else ()
         self.program = call.program
         self.name = call.program.name
 
@@ -112,10 +112,10 @@ class Subject:
         """Whether what is given for input number ``i`` is the same for all lanes of the mapped
         function; None where nobody can tell, as of what has a shape alone."""
         number = i - self.first_input
-        if self.lanes is None or not self.given or number < 0:
+        if self.lanes is None or not self.leaves or number < 0:
             return None
         cut = [(d, axes) for d, axes in enumerate(self.lanes.frame.body_roles[i].layout) if axes]
-        x: Any = self.given[number]
+        x: Any = self.leaves[number]
         if len(cut) != 1 or not isinstance(x, np.ndarray | Array) or not x.size:
             return None
         ((d, axes),) = cut

@@ -134,10 +134,10 @@ def singular_operations(makers: Makers, branch: Atom) -> Iterator[tuple[Equation
     """Operations behind a branch that are singular at zero or one, and of which operand."""
     behind = {branch}
     for _ in range(_DEPTH):
-        made = [e for a in behind if (e := makers.get(a)) is not None]
-        made = [e for e in made if e.prim is not select and _elementwise(e)]
-        behind = {a for e in made for a in e.inputs if type(a) is Var}
-        for e in made:
+        makers_behind = [e for a in behind if (e := makers.get(a)) is not None]
+        makers_behind = [e for e in makers_behind if e.prim is not select and _elementwise(e)]
+        behind = {a for e in makers_behind for a in e.inputs if type(a) is Var}
+        for e in makers_behind:
             if is_smooth(e):
                 if is_fraction(e) and not _is_never_negative(makers, e.inputs[0]):
                     yield e, e.inputs[0]
@@ -161,8 +161,8 @@ def _is_guarded(makers: Makers, base: Atom, prim: Any, depth: int = _DEPTH) -> b
         return True
     bounded = prim in AT_ONE or prim is exp
     if e.prim in ((min, max, select, clamp) if bounded else (add, max, select, clamp)):
-        given = e.inputs[1:] if e.prim is select else e.inputs
-        constants = [x for a in given if type(x := moved(makers, a)) is Literal]
+        operands = e.inputs[1:] if e.prim is select else e.inputs
+        constants = [x for a in operands if type(x := moved(makers, a)) is Literal]
         return any(bounded or not is_zero(x) for x in constants)
     if _moves(e) or e.prim in (sqrt, square, integer_pow):
         return _is_guarded(makers, e.inputs[0], prim, depth - 1)
@@ -180,8 +180,8 @@ def _is_never_negative(makers: Makers, atom: Atom, depth: int = _DEPTH) -> bool:
         return any(type(moved(makers, a)) is Literal for a in e.inputs)
     if e.prim in _POSITIVE or _is_not_negative(makers, e):
         return True
-    kept = e.prim in (add, mul, div, pow, sqrt, reduce_sum) or _moves(e)
-    return kept and all(_is_never_negative(makers, a, depth - 1) for a in e.inputs)
+    is_passed_on = e.prim in (add, mul, div, pow, sqrt, reduce_sum) or _moves(e)
+    return is_passed_on and all(_is_never_negative(makers, a, depth - 1) for a in e.inputs)
 
 
 def _places(e: Equation) -> list[float]:
@@ -196,9 +196,9 @@ def _places(e: Equation) -> list[float]:
     return [0.0, -np.inf] if prim in _OF_POSITIVE else [0.0]
 
 
-def decided(makers: Makers, condition: Atom, base: Atom, made: Equation) -> list[bool]:
-    """What a condition is where ``base`` makes the operation ``made`` infinite, or no number, if it
-    compares that with a constant."""
+def decided(makers: Makers, condition: Atom, base: Atom, operation: Equation) -> list[bool]:
+    """The values of a condition where ``base`` makes ``operation`` infinite or NaN, if it compares
+    ``base`` with a constant."""
     e = makers.get(condition)
     if e is None or e.prim not in _COMPARISONS:
         return []
@@ -210,7 +210,9 @@ def decided(makers: Makers, condition: Atom, base: Atom, made: Equation) -> list
         return []
     constant, sign = np.asarray(constants[0].value), sign * compared[0][1]
     values = [
-        np.asarray(place * sign if place else 0.0) for place in _places(made) if sign or not place
+        np.asarray(place * sign if place else 0.0)
+        for place in _places(operation)
+        if sign or not place
     ]
     compare = _COMPARISONS[e.prim]
     if constants[0] is left:
@@ -282,10 +284,10 @@ def elementwise_origins(makers: Makers) -> Callable[[Atom], int]:
             return 0
         return origins.setdefault(atom, 1 << len(origins))
 
-    for made, e in makers.items():  # in the order of the program: operands come first
+    for result, e in makers.items():  # in the order of the program: operands come first
         bits = 0
         for a in e.inputs if _elementwise(e) else ():
             bits |= of(a)
         if bits:
-            origins[made] = bits
+            origins[result] = bits
     return of

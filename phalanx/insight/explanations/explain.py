@@ -111,10 +111,10 @@ def report_on(
         *_memory(memory),
         _lanes(traced.program, len(devices)),
         _places(traced, compiled),
-        _made(compiled),
+        _compilation(compiled),
     ]
-    verdict = _verdict(chips, _told(devices), lines, talking)
-    title = f"{traced.fun_name}({few(call.types)}) on {_told(devices)}"
+    verdict = _verdict(chips, _devices_text(devices), lines, talking)
+    title = f"{traced.fun_name}({few(call.types)}) on {_devices_text(devices)}"
     return Report(title, tuple(parts), verdict)
 
 
@@ -133,7 +133,7 @@ def _system_of(devices: Sequence[Any]) -> str | None:
     return next((name for word, name in _KINDS.items() if word in kind), None)
 
 
-def _told(devices: Sequence[Any]) -> str:
+def _devices_text(devices: Sequence[Any]) -> str:
     kind = getattr(devices[0], "device_kind", devices[0].platform)
     kind = "CPU" if kind == "cpu" else kind
     return f"{len(devices)} {kind} device{'s' if len(devices) > 1 else ''}"
@@ -155,15 +155,15 @@ def _verdict(
     }
     limit = max(parts, key=lambda name: parts[name])
     share = shown(parts[limit] / whole, "share")
-    said = f"It is {limit}: {share} of {shown(whole, 'seconds')}"
+    text = f"It is {limit}: {share} of {shown(whole, 'seconds')}"
     hottest = lines[0].location if lines and communicating < whole / 2 else None
     if hottest is not None:
         part = shown(lines[0].seconds / whole, "share")
-        said += f"; {part} in {short_line(str(hottest))}"
+        text += f"; {part} in {short_line(str(hottest))}"
     here = "measured" in "".join(chips.system.sources)
     model = "" if here else f" Times are modelled for {chips.system.title}."
     small = "A call takes longer than that to start: do more in each call."
-    return f"{said}. {_ADVICE[limit] if whole > _START else small}{model}"
+    return f"{text}. {_ADVICE[limit] if whole > _START else small}{model}"
 
 
 # ---- the parts ----------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def _row(name: str, kind: ArrayType, sharding: Any) -> tuple[Any, ...]:
     return name, str(kind), cut, _held(kind, sharding, 1)
 
 
-def _made(compiled: Compiled) -> Table:
+def _compilation(compiled: Compiled) -> Table:
     kernels = compiled.runtime_executable().kernels()
     often, fused, hottest = Counter[str](), Counter[str](), dict[str, Counter[str]]()
     for k in kernels:

@@ -120,9 +120,9 @@ def applied(
         ArgumentError: it takes or captures what cannot be divided.
         DeviceCountError: there are fewer devices than chips.
     """
-    told = f"plan: {traced.fun_name} cannot be applied"
-    _check(traced._traced, load, parting, told)
-    mesh = mesh_of(load, parting, _devices(chips, devices, told))
+    start = f"plan: {traced.fun_name} cannot be applied"
+    _check(traced._traced, load, parting, start)
+    mesh = mesh_of(load, parting, _devices(chips, devices, start))
     divided = divide(traced, load, mesh)
     step, options = _step(traced._traced, divided)
     try:
@@ -135,55 +135,55 @@ def applied(
         compiled = made.lower(*traced.in_avals[0]).compile()
     except (DevicesDiffer, MeshesDiffer, ShardingTypeError) as e:
         raise ArgumentError(
-            f"{told}: it says itself over which mesh it runs, and cannot be divided over another "
+            f"{start}: it says itself over which mesh it runs, and cannot be divided over another "
             f"one ({e}). Leave out its shard_map and its shardings, or call it without apply"
         ) from None
     code = code_of(traced, options, mesh, divided.constraints, devices is not None)
     return AppliedStep(made, compiled, mesh, divided.constraints, code)
 
 
-def _check(call: TracedCall, load: Load, parting: Parting, told: str) -> None:
+def _check(call: TracedCall, load: Load, parting: Parting, start: str) -> None:
     """Raise ArgumentError if a step cannot be divided as a plan says."""
     if call.captured or call.stored:
         what = call.captured[0].aval if call.captured else call.names[call.stored[0]]
         raise ArgumentError(
-            f"{told}: it reads or writes a reference, {what}, whose value stays on its device; "
+            f"{start}: it reads or writes a reference, {what}, whose value stays on its device; "
             "take what it holds as an argument, and return the new value"
         )
     if named := call.in_tree.children()[1].num_leaves:
         names = ", ".join(call.names.all()[-named:])
         raise ArgumentError(
-            f"{told}: shardings are those of arguments by position, but {names} is given by "
+            f"{start}: shardings are those of arguments by position, but {names} is given by "
             "name; pass every argument by position"
         )
     fixed = [*call.static.positional, *call.static.keywords]
     if fixed:
-        said = ", ".join([f"{name}={value!r}" for name, value in fixed])
+        values = ", ".join([f"{name}={value!r}" for name, value in fixed])
         raise ArgumentError(
-            f"{told}: it has static arguments, {said}; fix them before, as by functools.partial, "
-            "and plan what that gives"
+            f"{start}: it has static arguments, {values}; fix them before, as by functools."
+            "partial, and plan what that gives"
         )
     there, types = settings().mesh, [t for t in call.types if t.spec is not None]
     if types or (there is not None and there.explicit_axes):
         what = f"arguments of type {types[0]}" if types else f"the mesh {there} is set"
         raise ArgumentError(
-            f"{told}: {what}, whose axes are of type Explicit: then types say how it is divided. "
+            f"{start}: {what}, whose axes are of type Explicit: then types say how it is divided. "
             "Plan it for arrays, or types, over no mesh, outside of set_mesh"
         )
     if load.lanes > 1 and parting.data < parting.chips:
         raise ArgumentError(
-            f"{told} over {parting}: it is a pmap of {load.lanes} lanes, of which each has all of "
+            f"{start} over {parting}: it is a pmap of {load.lanes} lanes, of which each has all of "
             f"the state. Plan it with data={parting.chips}; without pmap the state can be divided"
         )
 
 
-def _devices(chips: Machine, devices: Sequence[Any] | None, told: str) -> list[Any]:
+def _devices(chips: Machine, devices: Sequence[Any] | None, start: str) -> list[Any]:
     found = list(all_devices() if devices is None else devices)
     if len(found) < chips.chips:
         kind = f"{found[0].platform} " if found else ""
         there = f"is 1 {kind}device" if len(found) == 1 else f"are {len(found)} {kind}devices"
         raise DeviceCountError(
-            f"{told}: it is planned for the {chips.chips:,} chips of {chips.name}, and there "
+            f"{start}: it is planned for the {chips.chips:,} chips of {chips.name}, and there "
             f"{there}; plan it on a machine of as many, or call apply where the chips are"
         )
     return found
@@ -199,6 +199,8 @@ def _step(call: TracedCall, divided: Divided) -> tuple[Callable[..., Any], JitOp
     step.__name__ = call.program.name
     ins, _ = call.in_tree.unflatten(divided.ins)
     donated, _ = call.in_tree.unflatten(divided.donated)
-    positions = [i for i, given in enumerate(donated) if all(tree.leaves(given) or [False])]
+    positions = [
+        i for i, is_donated in enumerate(donated) if all(tree.leaves(is_donated) or [False])
+    ]
     outs = call.out_tree.unflatten(call.results(divided.outs))
     return step, JitOptions(ins, outs, tuple(positions), call.results(divided.outs))

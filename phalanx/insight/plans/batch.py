@@ -14,14 +14,14 @@ from phalanx.base.errors import ArgumentError
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.insight.keys import keys_drawn
-from phalanx.insight.plans.kept_dimensions import KeptDimensions
+from phalanx.insight.plans.dimension_notes import DimensionNotes
 from phalanx.insight.plans.matrix_products import Mark, walk
 from phalanx.insight.plans.weight_dimensions import sides_of
 from phalanx.transforms.storage import size_in_bytes
 
 __all__ = ["LANES_ALONE", "BatchRows", "batch_of"]
 
-_TOLD = 3  # arguments that begin with other numbers of rows
+_MOST_LISTED = 3  # arguments that begin with other numbers of rows
 _TRIED = 8  # candidates for the rows
 _ALL = 10  # tenths of the operations of products
 _MANY = 5  # of them: if more lose the rows, that is told
@@ -44,7 +44,7 @@ class BatchRows(Struct, frozen=True):
 
     rows: int
     along: Mapping[int, int]
-    said: str
+    text: str
     doubt: str
     frozen: frozenset[int] = frozenset()
 
@@ -100,11 +100,11 @@ def batch_of(
         return LANES_ALONE
     found = _without_weights(program, candidates[best], state, sizes, arguments)
     rows = next(arrays[i].shape[d] for i, d in found.items())
-    said = ", ".join([f"dimension {d} of {names[i]}" for i, d in found.items()])
+    text = ", ".join([f"dimension {d} of {names[i]}" for i, d in found.items()])
     frozen = _frozen(program, arrays, state, found, sizes, arguments)
     beginning = {i: t.shape[0] for i, t in arrays.items() if i not in frozen}
     doubt = "" if asked else _doubt(rows, names, beginning, lost > _MANY)
-    return BatchRows(rows, found, said, doubt, frozen)
+    return BatchRows(rows, found, text, doubt, frozen)
 
 
 # ---- which dimension -----------------------------------------------------------------------------
@@ -113,17 +113,17 @@ def batch_of(
 def _candidates(arrays: Mapping[int, ArrayType], asked: int) -> Iterator[Along]:
     """Where arrays may have the rows, the likeliest first: in their first dimension or, of those of
     which that has another size, in their second; or the other way round."""
-    given: list[Along] = []
+    found: list[Along] = []
     for first in (0, 1):
         for rows in [asked] if asked else _sizes_by_votes(arrays.values(), first):
             at = {i: [d for d, n in enumerate(t.shape[:2]) if n == rows] for i, t in arrays.items()}
             begin = {i: first for i, dims in at.items() if first in dims}
             either = {i: first if first in dims else dims[0] for i, dims in at.items() if dims}
-            given += [along for along in (begin, either) if along and along not in given]
-    if asked and not given:
+            found += [along for along in (begin, either) if along and along not in found]
+    if asked and not found:
         anywhere = {i: t.shape.index(asked) for i, t in arrays.items() if asked in t.shape}
-        given += [anywhere] if anywhere else []
-    yield from given
+        found += [anywhere] if anywhere else []
+    yield from found
 
 
 def _sizes_by_votes(types: Iterable[ArrayType], dimension: int) -> list[int]:
@@ -133,21 +133,21 @@ def _sizes_by_votes(types: Iterable[ArrayType], dimension: int) -> list[int]:
     return sorted(times, key=lambda n: (times[n], largest[n], n), reverse=True)
 
 
-def _followed(program: Program, along: Along, state: Set[int], sizes: Sizes) -> KeptDimensions:
+def _followed(program: Program, along: Along, state: Set[int], sizes: Sizes) -> DimensionNotes:
     """What products do with the rows, if inputs have them ``along`` these dimensions."""
     marks = [
         Mark(i not in state, i in state, sequence=(along[i],) if i in along else ())
         for i in range(len(program.inputs))
     ]
-    notes = KeptDimensions(sizes)
+    notes = DimensionNotes(sizes)
     walk(program, marks, 1.0, notes)
     return notes
 
 
-def _lost_share(notes: KeptDimensions) -> float:
+def _lost_share(notes: DimensionNotes) -> float:
     """The share of operations whose results have no rows, of products that are no gradients."""
     lost = notes.by_weights.lost + notes.others.lost
-    return lost / ((notes.by_weights.kept + notes.others.kept + lost) or 1.0)
+    return lost / ((notes.by_weights.along + notes.others.along + lost) or 1.0)
 
 
 def _without_weights(
@@ -162,7 +162,7 @@ def _without_weights(
         if own and len(own) < len(along) and len(own) < len(numbers):
             notes = _followed(program, own, state, sizes)
             summed = notes.by_weights.summed + notes.others.summed
-            if summed > _SUMMED * (notes.by_weights.kept + notes.others.kept + summed):
+            if summed > _SUMMED * (notes.by_weights.along + notes.others.along + summed):
                 found = {i: d for i, d in found.items() if i not in own}
     return found or along
 
@@ -173,15 +173,15 @@ def _frozen(
 ) -> frozenset[int]:  # fmt: skip
     """The weights that stay as they are: numbers of arguments that have no rows, some of which
     products multiply with something else."""
-    given = [
+    frozen = [
         {i for i in numbers if is_inexact(arrays[i].dtype)}
         for numbers in arguments
         if along.keys().isdisjoint(numbers)
     ]
     multiplied = (
-        sides_of(program, {*state}.union(*given), sizes).keys() if any(given) else set[int]()
+        sides_of(program, {*state}.union(*frozen), sizes).keys() if any(frozen) else set[int]()
     )
-    return frozenset[int]().union(*[numbers for numbers in given if numbers & multiplied])
+    return frozenset[int]().union(*[numbers for numbers in frozen if numbers & multiplied])
 
 
 # ---- what is said of it --------------------------------------------------------------------------
@@ -191,8 +191,10 @@ def _doubt(rows: int, names: Sequence[str], beginning: Mapping[int, int], is_los
     """Why the batch may be something else, and how to say so."""
     differing = [f"{names[i]} begins with {n:,}" for i, n in beginning.items() if n != rows]
     if differing:
-        differing[_TOLD:] = (
-            [f"{len(differing) - _TOLD} more with others"] if differing[_TOLD:] else []
+        differing[_MOST_LISTED:] = (
+            [f"{len(differing) - _MOST_LISTED} more with others"]
+            if differing[_MOST_LISTED:]
+            else []
         )
         doubt = f"{rows:,} rows are taken for the batch, and {', '.join(differing)}"
     elif is_lost:

@@ -83,15 +83,17 @@ def built(traced: Traced, load: Load, chips: Machine, parting: Parting) -> Built
             "trace and the published figures of the chip"
         )
     mesh = mesh_of(load, parting, devices_of(chips))
-    told = f"plan: {traced.fun_name}, compiled for {chips.name} over {parting}"
+    start = f"plan: {traced.fun_name}, compiled for {chips.name} over {parting}"
     try:
         compiled, shardings = _compiled(traced, load, mesh)
     except OutOfMemory as e:
-        said = str(e)[max(str(e).find("RESOURCE_EXHAUSTED"), 0) :]
-        raise OutOfMemory(f"{told}: {said}; data=, fsdp= and tensor= choose another mesh") from None
+        message = str(e)[max(str(e).find("RESOURCE_EXHAUSTED"), 0) :]
+        raise OutOfMemory(
+            f"{start}: {message}; data=, fsdp= and tensor= choose another mesh"
+        ) from None
     except DevicesDiffer:
         raise ArgumentError(
-            f"{told}: it says itself on which devices it runs, as shard_map does, and cannot be "
+            f"{start}: it says itself on which devices it runs, as shard_map does, and cannot be "
             f"parted anew; phalanx compile --for {chips.name} compiles it as it is written"
         ) from None
     return _read(compiled, load, chips, parting, shardings)
@@ -108,13 +110,13 @@ def _compiled(traced: Traced, load: Load, mesh: Mesh) -> tuple[Compiled, Argumen
         return tuple(evaluate(divided.program, args))
 
     step.__name__ = traced.fun_name
-    donated = tuple([i for i, given in enumerate(divided.donated) if given])
-    made = jit(step, in_shardings=divided.ins, out_shardings=divided.outs, donate_argnums=donated)
+    donated = tuple([i for i, is_donated in enumerate(divided.donated) if is_donated])
+    jitted = jit(step, in_shardings=divided.ins, out_shardings=divided.outs, donate_argnums=donated)
     shardings = [
-        (call.names[i], str(kind), str(home.spec) if any(home.spec) else "whole")
-        for i, (kind, home) in enumerate(zip(call.types, divided.ins, strict=True))
+        (call.names[i], str(kind), str(sharding.spec) if any(sharding.spec) else "whole")
+        for i, (kind, sharding) in enumerate(zip(call.types, divided.ins, strict=True))
     ]
-    return made.lower(*map(struct, call.types)).compile(), tuple(shardings)
+    return jitted.lower(*map(struct, call.types)).compile(), tuple(shardings)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -129,8 +131,8 @@ def _read(
     operations = sum([k.count * k.products for k in own])
     seconds: dict[str, float] = {axis: 0.0 for axis in AXES}
     for e in run.exchanges():
-        axis, among, apart = _among(e, chips, parting)
-        seconds[axis] += e.count * sum(chips.exchange(e.operation, e.bytes, among, apart))
+        axis, among, stride = _among(e, chips, parting)
+        seconds[axis] += e.count * sum(chips.exchange(e.operation, e.bytes, among, stride))
     sizes = compiled.memory_analysis()
     needed = (
         sizes.argument_size_in_bytes + sizes.output_size_in_bytes + sizes.temp_size_in_bytes

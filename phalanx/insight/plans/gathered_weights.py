@@ -38,9 +38,9 @@ def with_gathered(
         Origin(i, tuple(range(t.ndim))) if i in state else None
         for i, t in enumerate(program.input_types)
     ]
-    told = _Gathered(state, axis)
-    made, _ = told.through(program, inputs)
-    return made, tuple(told.found)
+    gathering = _Gathered(state, axis)
+    rewritten, _ = gathering.through(program, inputs)
+    return rewritten, tuple(gathering.found)
 
 
 class _Gathered:
@@ -62,9 +62,9 @@ class _Gathered:
                 e, outs = self._framed(e, frame, operands)
                 known.update(zip(e.outputs, outs, strict=False))
             elif e.prim is dot_general or e.prim is gather:
-                told = self._read(e, operands)
-                equations += told.values()
-                e = e.renamed({a: c.outputs[0] for a, c in told.items()})
+                gathers = self._read(e, operands)
+                equations += gathers.values()
+                e = e.renamed({a: c.outputs[0] for a, c in gathers.items()})
             else:
                 known.update(zip(e.outputs, moved_as(e, operands), strict=False))
             equations.append(e)
@@ -77,30 +77,30 @@ class _Gathered:
         if inside is None:
             return e, []
         (program,) = frame.programs
-        made, after = self.through(program, inside)
-        if made is not program:
-            e = e.reframed(frame.rewritten(lambda p: made if p is program else p))
+        rewritten, after = self.through(program, inside)
+        if rewritten is not program:
+            e = e.reframed(frame.rewritten(lambda p: rewritten if p is program else p))
         return e, [] if frame.is_loop else after
 
     def _read(self, e: Equation, operands: Origins) -> dict[Atom, Equation]:
         """The constraints on weights that are multiplied with something else, or looked up in."""
         if all(origin is not None for origin in operands):
             return {}
-        told: dict[Atom, Equation] = {}
+        gathers: dict[Atom, Equation] = {}
         for atom, origin in zip(e.inputs, operands, strict=True):
             sharding = None if origin is None else self._whole(origin, atom.type)
             if sharding is not None and isinstance(atom, Var):
-                given = Var(atom.type)
+                whole = Var(atom.type)
                 params = {"sharding": sharding}
-                told[atom] = Equation(constrain, [atom], params, (given,), e.location)
+                gathers[atom] = Equation(constrain, [atom], params, (whole,), e.location)
                 self.found.append(Constraint(e.location, atom.type, sharding, "the weight"))
-        return told
+        return gathers
 
     def _whole(self, origin: Origin, kind: ArrayType) -> NamedSharding | None:
         """How a weight lies that is gathered over the axis; None if it is not divided over it."""
-        home = self.state[origin.number]
-        spec = (*home.spec, *[None] * kind.ndim)
+        sharding = self.state[origin.number]
+        spec = (*sharding.spec, *[None] * kind.ndim)
         axes = [None if d is None else spec[d] for d in origin.dims]
         if self.axis not in axes:
             return None
-        return NamedSharding(home.mesh, P(*[None if a == self.axis else a for a in axes]))
+        return NamedSharding(sharding.mesh, P(*[None if a == self.axis else a for a in axes]))

@@ -38,7 +38,7 @@ class Mark(NamedTuple):
     batch: bool
     state: bool
     partial: bool = False
-    made: float = 1.0
+    times: float = 1.0
     experts: Dimensions = ()
     sequence: Dimensions = ()
 
@@ -116,22 +116,22 @@ class _Weights(Notes):
             return self.summed(e, marks, often)
         (place,) = weights
         weight = e.inputs[place].type
-        found.gathered += min(often, marks[place].made) * size_in_bytes(weight)
+        found.gathered += min(often, marks[place].times) * size_in_bytes(weight)
         found.largest = max(found.largest, size_in_bytes(weight))
         found.count += often
-        contracted, given, many = _sides(e, place, weight)
+        contracted, free, many = _sides(e, place, weight)
         found.sizes.add((weight.size, many))
-        side = max(contracted, given) if many == 1 else many  # experts are parted, each is whole
+        side = max(contracted, free) if many == 1 else many  # experts are parted, each is whole
         found.sides[side] = found.sides.get(side, 0.0) + often * size_in_bytes(weight)
         # a weight is parted along its longer side: where that is summed over, chips have parts;
         # of square ones every other is parted along the one side
         if many > 1:
             return False
-        if contracted > given:
+        if contracted > free:
             self.total(e.outputs[0].type, often)
-        elif contracted == given > 1:
+        elif contracted == free > 1:
             self.total(e.outputs[0].type, often / 2)
-        return contracted > given
+        return contracted > free
 
     def summed(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
         """Whether it sums over experts, of which chips would have some."""
@@ -207,18 +207,18 @@ def walk(program: Program, marks: Sequence[Mark], often: float, notes: Notes) ->
         elif e.prim in notes.products:
             partial = notes.product(e, ins, often)
             experts = _experts(e, ins) if any(m.batch for m in ins) else ()
-            made = Mark(any(m.batch for m in ins), False, partial, experts=experts)
-            outs = _along_sequences(e, ins, made)
+            mark = Mark(any(m.batch for m in ins), False, partial, experts=experts)
+            outs = _along_sequences(e, ins, mark)
         else:
             outs = _along_sequences(e, ins, _moved(e, ins, often, notes))
         known.update(zip(e.outputs, outs, strict=True))
     return [of(a) for a in program.outputs]
 
 
-def _along_sequences(e: Equation, ins: Sequence[Mark], made: Mark) -> list[Mark]:
-    """What is ``made``, one mark for each result, with the dimensions in which it has sequences."""
+def _along_sequences(e: Equation, ins: Sequence[Mark], mark: Mark) -> list[Mark]:
+    """``mark`` for each result, with the dimensions in which that has sequences."""
     along = along_results(e, [m.sequence for m in ins])
-    return [made._replace(sequence=dims) for dims in [*along, *[()] * len(e.outputs)]][
+    return [mark._replace(sequence=dims) for dims in [*along, *[()] * len(e.outputs)]][
         : len(e.outputs)
     ]
 
@@ -226,17 +226,17 @@ def _along_sequences(e: Equation, ins: Sequence[Mark], made: Mark) -> list[Mark]
 def _moved(e: Equation, ins: Sequence[Mark], often: float, notes: Notes) -> Mark:
     batch = any(m.batch for m in ins)
     state = not batch and any(m.state for m in ins)
-    made = max([m.made for m in ins if m.state], default=1.0)
+    times = max([m.times for m in ins if m.state], default=1.0)
     partial = any(m.partial for m in ins)
     experts = _experts(e, ins) if batch else ()
     if e.prim is reduce_sum and notes.summed(e, ins, often):
-        return Mark(batch, state, True, made)
+        return Mark(batch, state, True, times)
     if e.prim is add and partial:
         if all(m.partial for m in ins):  # two sums of parts are one
             notes.total(e.outputs[0].type, -often)
         partial = all(m.partial or not (m.batch or m.state) for m in ins)  # as of what begins at 0
-        return Mark(batch, state, partial, made, experts)
-    return Mark(batch, state, partial and e.prim.elements.copied, made, experts)
+        return Mark(batch, state, partial, times, experts)
+    return Mark(batch, state, partial and e.prim.elements.copied, times, experts)
 
 
 def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> list[Mark]:
@@ -245,7 +245,7 @@ def _framed(frame: Frame, ins: Sequence[Mark], often: float, notes: Notes) -> li
     if not frame.is_loop:
         return walk(program, shown, times, notes)
     shown = [
-        m if r is FIXED else _shifted(m, r, -1)._replace(made=times)
+        m if r is FIXED else _shifted(m, r, -1)._replace(times=times)
         for m, r in zip(shown, frame.body_roles, strict=True)
     ]
     for _ in range(len(shown)):  # what is carried depends on what any run makes it depend on
@@ -280,6 +280,6 @@ def _either(a: Mark, b: Mark) -> Mark:
     batch = a.batch or b.batch
     sequence = tuple(sorted({*a.sequence, *b.sequence}))
     return Mark(
-        batch, not batch and (a.state or b.state), a.partial or b.partial, a.made, a.experts,
+        batch, not batch and (a.state or b.state), a.partial or b.partial, a.times, a.experts,
         sequence,
     )  # fmt: skip

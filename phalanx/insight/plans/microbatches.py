@@ -57,8 +57,8 @@ def constrained(
     count = range(len(program.inputs))
     along = [[(of[i],) if i in of else () for i in count] for of in (rows, sequences)]
     pass_over = _Rows(divided)
-    made, _ = pass_over.through(program, [*zip(*along, strict=True)])
-    return made, tuple(pass_over.found)
+    rewritten, _ = pass_over.through(program, [*zip(*along, strict=True)])
+    return rewritten, tuple(pass_over.found)
 
 
 class _Rows:
@@ -103,7 +103,7 @@ class _Rows:
         self, e: Equation, frame: Frame, operands: Sequence[BatchDims], replaced: dict[Atom, Var]
     ) -> list[Equation]:
         """Constraints on the operands of a loop of which it takes one part after the other."""
-        made: list[Equation] = []
+        equations: list[Equation] = []
         for atom, role, (rows, sequences) in zip(e.inputs, frame.ins, operands, strict=True):
             is_taken = bool(role.layout and role.layout[0]) and 0 in rows
             if not is_taken or not rows[1:] or atom in replaced:
@@ -112,9 +112,9 @@ class _Rows:
             if sharding is not None:
                 replaced[atom] = Var(atom.type)
                 params = {"sharding": sharding}
-                made.append(Equation(constrain, [atom], params, (replaced[atom],), e.location))
+                equations.append(Equation(constrain, [atom], params, (replaced[atom],), e.location))
                 self.found.append(Constraint(e.location, atom.type, sharding))
-        return made
+        return equations
 
 
 def _dims_of_results(e: Equation, operands: Sequence[BatchDims]) -> list[BatchDims]:

@@ -276,8 +276,8 @@ def timing(load: Load, chips: Machine, parting: Parting, fitted: Fitted | None =
     moved = load.moved / count + load.updating / parting.fsdp / parting.tensor
     groups = parting.data * parting.fsdp
 
-    def seconds(operation: str, size: float, among: int, apart: int, times: float) -> float:
-        latency, time = chips.exchange(operation, size, among, apart)
+    def seconds(operation: str, size: float, among: int, stride: int, times: float) -> float:
+        latency, time = chips.exchange(operation, size, among, stride)
         return latency * times + time
 
     # chips of a product are next to each other, then those of a sequence

@@ -114,8 +114,8 @@ def pipelined(
     count, products = chips.chips, load.products
     own = stages * tensor  # of the state a chip has one part of so many
 
-    def seconds(operation: str, size: float, among: int, apart: int, times: float) -> float:
-        latency, time = chips.exchange(operation, size, among, apart)
+    def seconds(operation: str, size: float, among: int, stride: int, times: float) -> float:
+        latency, time = chips.exchange(operation, size, among, stride)
         return latency * times + time
 
     arithmetic = load.at_peak(chips) / fitted.efficiency

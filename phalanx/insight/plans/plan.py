@@ -164,8 +164,8 @@ def plan(
     10
     """
     chips, traced = machine(on), traceable(f, "plan")
-    given = {"data": data, "fsdp": fsdp, "tensor": tensor, "sequence": sequence, "batch": batch}
-    *axes, rows = [_number(name, n) for name, n in given.items()]
+    options = {"data": data, "fsdp": fsdp, "tensor": tensor, "sequence": sequence, "batch": batch}
+    *axes, rows = [_number(name, n) for name, n in options.items()]
     asked = Parting(*axes)
 
     def planned(*args: Any, **kwargs: Any) -> StepPlan:
@@ -178,11 +178,11 @@ def plan(
 def _number(name: str, n: object) -> int:
     """A number of chips or rows that is asked for."""
     of = "rows, or 0 for what the arguments have" if name == "batch" else "chips, or 0 for the best"
-    told = f"plan: {name}= must be a number of {of}, got {n!r}"
+    message = f"plan: {name}= must be a number of {of}, got {n!r}"
     if isinstance(n, bool) or not isinstance(n, SupportsIndex):
-        raise TypeError(told)
+        raise TypeError(message)
     if (number := operator.index(n)) < 0:
-        raise ArgumentError(told)
+        raise ArgumentError(message)
     return number
 
 
@@ -201,17 +201,17 @@ def plan_of(
     counts = [(m, found[0]) for m, found in smaller if found and found[0].fits]
     counts.append((chips, best))
     staged = _staged(load, chips) if asked == OPEN else []
-    made = built(traced, load, chips, best.parting) if compiled else None
-    told = best if made is None else made.timing
+    built_step = built(traced, load, chips, best.parting) if compiled else None
+    timed_plan = best if built_step is None else built_step.timing
     return StepPlan(
         f"{traced.fun_name} on {chips}",
         (
-            _summary(load, chips, told, made), _parts(told),
-            *(() if made is None else _compiled(load, chips, made)),
+            _summary(load, chips, timed_plan, built_step), _parts(timed_plan),
+            *(() if built_step is None else _compiled(load, chips, built_step)),
             _meshes(every, load), *([_of_stages(staged)] if staged else []), _counts(counts, load),
             *([_chart(counts)] if len(counts) > 1 else []), _model(chips),
         ),
-        _verdict(chips, told, counts) + _better(told, staged),
+        _verdict(chips, timed_plan, counts) + _better(timed_plan, staged),
         step=_Step(traced, load, chips, best.parting),
     )  # fmt: skip
 
@@ -270,10 +270,10 @@ def _staged(load: Load, chips: Machine) -> list[PipelineTiming]:
 
 
 def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
-    given = {name: n for name in AXES if (n := getattr(asked, name))}
-    said = ", ".join([f"{name} {n}" for name, n in given.items()])
-    asks = f" with {said}" if said else ""
-    length, count = load.sequences.length, math.prod(given.values())
+    requested = {name: n for name in AXES if (n := getattr(asked, name))}
+    text = ", ".join([f"{name} {n}" for name, n in requested.items()])
+    asks = f" with {text}" if text else ""
+    length, count = load.sequences.length, math.prod(requested.values())
     if length % max(asked.sequence, 1):
         found = (
             f"its sequences have {length:,} elements, which that does not divide"
@@ -284,19 +284,19 @@ def _no_mesh(load: Load, chips: Machine, asked: Parting) -> ArgumentError:
     if chips.chips % count:
         axes = " x ".join(axes_of(length))
         return ArgumentError(
-            f"plan: no mesh of {chips.chips:,} chips has {said}: {axes} are all "
+            f"plan: no mesh of {chips.chips:,} chips has {text}: {axes} are all "
             f"chips, and {count:,} does not divide {chips.chips:,}"
         )
-    apart = chips.slices if chips.system.torus else 1
-    copies = f"; data is a multiple of the {apart} slices" if apart > 1 else ""
+    stride = chips.slices if chips.system.torus else 1
+    copies = f"; data is a multiple of the {stride} slices" if stride > 1 else ""
     among, state = _tensors(load, chips), max(asked.data, 1) * max(asked.fsdp, 1)
     inner = [(s, t) for s, t in _inner(load, chips) if asked.sequence in (0, s)]
     fitting = [s * t for s, t in inner if asked.tensor in (0, t)]
     fitting = [n for n in fitting if chips.chips // n % state == 0]
-    fitting = fitting if asked.data % apart == 0 else []
+    fitting = fitting if asked.data % stride == 0 else []
     if not fitting:
         return ArgumentError(
-            f"plan: no mesh of {chips.name} has {said}: among tensor chips, of one "
+            f"plan: no mesh of {chips.name} has {text}: among tensor chips, of one "
             f"{'slice' if chips.system.torus else 'machine'}, the longer sides of weights must "
             f"divide: tensor is one of {', '.join(map(str, among))}{copies}"
         )
@@ -346,15 +346,15 @@ def _verdict(chips: Machine, best: Timing, counts: Sequence[tuple[Machine, Timin
     }
     limit = max(parts, key=lambda name: parts[name])
     share = shown(parts[limit] / (best.seconds or 1.0), "share")
-    said = f"A step takes {shown(best.seconds, 'seconds')}; {limit} limits it ({share})."
+    text = f"A step takes {shown(best.seconds, 'seconds')}; {limit} limits it ({share})."
     fewer, least = min(counts, key=lambda pair: pair[1].seconds)
     if fewer.chips < chips.chips and least.seconds < _CLEARLY * best.seconds:
         are = "chip is" if fewer.chips == 1 else "chips are"
-        said += (
+        text += (
             f" {fewer.chips:,} {are} faster ({shown(least.seconds, 'seconds')}): raise the batch, "
             "or take fewer chips."
         )
-    return said
+    return text
 
 
 def _better(best: Timing, staged: Sequence[PipelineTiming]) -> str:
@@ -371,7 +371,7 @@ def _better(best: Timing, staged: Sequence[PipelineTiming]) -> str:
 # ---- the parts ----------------------------------------------------------------------------------
 
 
-def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Facts:
+def _summary(load: Load, chips: Machine, best: Timing, built_step: Built | None) -> Facts:
     operations = sum(load.operations.values())
     dtype = max(load.operations, key=lambda d: load.operations[d], default=None)
     rate = operations / best.seconds / chips.chips
@@ -389,7 +389,11 @@ def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fa
             ("step", None, "heading"),
             ("best mesh", str(best.parting), "text"),
             ("time", best.seconds, "seconds"),
-            ("estimated from", "trace" if made is None else f"program for {chips.name}", "text"),
+            (
+                "estimated from",
+                "trace" if built_step is None else f"program for {chips.name}",
+                "text",
+            ),
             ("work", None, "heading"),
             ("FLOPs of products", operations, "operations"),
             ("FLOP/s of a chip", rate, "rate"),
@@ -400,8 +404,8 @@ def _summary(load: Load, chips: Machine, best: Timing, made: Built | None) -> Fa
             ("data", None, "heading"),
             ("state", load.state, "bytes"),
             ("batch", load.batch, "count"),
-            *([("batch is", batch.said + each, "text")] if batch.said else []),
-            *([("sequences are", load.sequences.said, "text")] if load.sequences.said else []),
+            *([("batch is", batch.text + each, "text")] if batch.text else []),
+            *([("sequences are", load.sequences.text, "text")] if load.sequences.text else []),
         ),
         " ".join([*notes, *([batch.doubt] if batch.doubt else [])]),
     )
@@ -468,11 +472,11 @@ def _parts(best: Timing) -> Table:
     return Table("time of a step", columns, shares, note)
 
 
-def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
+def _compiled(load: Load, chips: Machine, built_step: Built) -> tuple[Table, ...]:
     """What the compiler made of the step, beside what its trace says; what chips exchange, and
     how arrays lie."""
-    traced = timing(load, chips, made.timing.parting)
-    axes = axes_of(made.timing.parting.sequence)[::-1]
+    traced = timing(load, chips, built_step.timing.parting)
+    axes = axes_of(built_step.timing.parting.sequence)[::-1]
     columns = (
         Column("estimated from"), Column("step", "seconds"), Column("FLOPs", "operations"),
         Column("products", "seconds"), Column("memory-bound", "seconds"),
@@ -484,7 +488,7 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
         (name, t.seconds, n, t.arithmetic, t.memory, *[getattr(t, axis) for axis in axes], t.size)
         for name, t, n in (
             ("trace", traced, products),
-            (f"program for {chips.name}", made.timing, made.operations),
+            (f"program for {chips.name}", built_step.timing, built_step.operations),
         )
     ]
     note = (
@@ -494,7 +498,7 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
     exchanged = [
         (c.operation, ", ".join(map(str, c.axes or "?")), c.devices, c.bytes, c.count,
          c.line)
-        for c in made.exchanged
+        for c in built_step.exchanged
     ]  # fmt: skip
     by = (
         Column("operation"), Column("axes"), Column("devices", "count"), Column("bytes", "bytes"),
@@ -503,7 +507,7 @@ def _compiled(load: Load, chips: Machine, made: Built) -> tuple[Table, ...]:
     return (
         Table("trace and compiled program", columns, tuple(rows), note),
         Table("compiled collectives", by, tuple(exchanged), "Bytes of the result on a chip."),
-        Table("compiled shardings", _SHARDINGS, made.shardings),
+        Table("compiled shardings", _SHARDINGS, built_step.shardings),
     )
 
 

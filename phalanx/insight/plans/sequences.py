@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from msgspec import Struct
 
 from phalanx.core.program import Program
-from phalanx.insight.plans.kept_dimensions import KeptDimensions
+from phalanx.insight.plans.dimension_notes import DimensionNotes
 from phalanx.insight.plans.matrix_products import Mark, walk
 
 __all__ = ["NO_SEQUENCES", "Sequences", "sequences_of"]
@@ -34,7 +34,7 @@ class Sequences(Struct, frozen=True):
 
     length: int
     along: Mapping[int, int]
-    said: str
+    text: str
     exchanged: float
     largest: float
     count: float
@@ -67,9 +67,9 @@ def sequences_of(
         marks = [
             Mark(not s, s, sequence=(along[i],) if i in along else ()) for i, s in enumerate(state)
         ]
-        notes = KeptDimensions(sizes)
+        notes = DimensionNotes(sizes)
         walk(program, marks, 1.0, notes)
-        if notes.by_weights.kept and notes.by_weights.lost <= _MOST_LOST * notes.by_weights.kept:
-            said = ", ".join([f"dimension {d} of {names[i]}" for i, d in along.items()])
-            return Sequences(length, along, said, notes.exchanged, notes.largest, notes.count)
+        if notes.by_weights.along and notes.by_weights.lost <= _MOST_LOST * notes.by_weights.along:
+            text = ", ".join([f"dimension {d} of {names[i]}" for i, d in along.items()])
+            return Sequences(length, along, text, notes.exchanged, notes.largest, notes.count)
     return NO_SEQUENCES

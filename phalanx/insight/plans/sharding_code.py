@@ -71,21 +71,22 @@ def code_of(
         f"    {_indented(_sharding(x, name))},  # {name}\n"
         for name, x in zip(names, ins, strict=True)
     ]
-    given = dict(_parts_of(ins, "in_shardings"))
-    outs = _known(options.out_shardings, given)
+    in_parts = dict(_parts_of(ins, "in_shardings"))
+    outs = _known(options.out_shardings, in_parts)
     if outs is None:
         called = f"phalanx.eval_shape({name}, {', '.join(names)})"
         outs = _by_structure(options.outs, called)
     return "".join(
         [
-            head, *dict.fromkeys(map(_told, constraints)), "\nin_shardings = (\n", *written, ")\n",
+            head, *dict.fromkeys(map(_constraint_code, constraints)),
+            "\nin_shardings = (\n", *written, ")\n",
             f"out_shardings = {outs}\n",
             _CALL.format(name=name, donated=options.donate_argnums),
         ]
     )  # fmt: skip
 
 
-def _told(constraint: Constraint) -> str:
+def _constraint_code(constraint: Constraint) -> str:
     """The comment on a constraint."""
     return (
         f"\n# {constraint.location}: {constraint.what}, {constraint.type}, lies so:\n"
@@ -105,29 +106,29 @@ def _by_structure(leaves: Sequence[NamedSharding | None], name: str) -> str:
     return f"phalanx.tree.unflatten(phalanx.tree.structure({name}), [{listed}])"
 
 
-def _known(value: Any, given: Mapping[str, Any]) -> str | None:
+def _known(value: Any, names: Mapping[str, Any]) -> str | None:
     """A tree of shardings as text: one where all leaves have the same, and a name where that has
     them; None if it has nodes of classes of its own."""
     leaves, structure = tree.flatten(value, _is_leaf)
     if leaves and all([x == leaves[0] for x in leaves]):
         return _leaf(leaves[0])
-    for name, other in given.items():
+    for name, other in names.items():
         if (leaves, structure) == tree.flatten(other, _is_leaf):
             return name
     children, kind = _children(value), class_of(value)
     if kind not in (dict, list, tuple):
         return None
-    said: list[str] = []
+    parts: list[str] = []
     for key, x in children:
-        text = _known(x, given)
+        text = _known(x, names)
         if text is None:
             return None
-        said.append(f"{key!r}: {text}" if kind is dict else text)
-    ends = {dict: "{}", list: "[]", tuple: ("(", ",)" if len(said) == 1 else ")")}[kind]
-    line = ", ".join(said)
+        parts.append(f"{key!r}: {text}" if kind is dict else text)
+    ends = {dict: "{}", list: "[]", tuple: ("(", ",)" if len(parts) == 1 else ")")}[kind]
+    line = ", ".join(parts)
     if len(line) < _WIDTH and "\n" not in line:
         return ends[0] + line + ends[1]
-    inside = [f"    {_indented(x)},\n" for x in said]
+    inside = [f"    {_indented(x)},\n" for x in parts]
     return f"{ends[0]}\n{''.join(inside)}{ends[1][-1]}"
 
 

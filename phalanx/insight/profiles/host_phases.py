@@ -83,8 +83,8 @@ def _phase(event: Any) -> Phase | None:
     if name.startswith(_MARK):
         name = name.removeprefix(_MARK)
         return Phase(_PYTHON if name == _WHOLE else name, start, start + event.duration_ns / 1e9)
-    told = next((told for part, told in _EVENTS.items() if part in name), None)
-    return Phase(told, start, start + event.duration_ns / 1e9) if told else None
+    label = next((label for part, label in _EVENTS.items() if part in name), None)
+    return Phase(label, start, start + event.duration_ns / 1e9) if label else None
 
 
 def _innermost(phases: Sequence[Phase]) -> Iterator[Phase]:

@@ -86,7 +86,7 @@ class Living(Struct):
         size: dict[str, float] = {}
         count: dict[str, int] = {}
         for array in live_arrays():
-            line = _made_at(array)
+            line = _creation_line(array)
             size[line] = size.get(line, 0.0) + size_in_bytes(array.aval)
             count[line] = count.get(line, 0) + 1
         self.samples.append(Census(at, size, count))
@@ -152,7 +152,7 @@ def _has_timer() -> bool:
     )
 
 
-def _made_at(array: DeviceArray) -> str:
+def _creation_line(array: DeviceArray) -> str:
     """The user's line that made an array, or, in Python 3.11, its data: there the record of what
     has a ``__dict__`` is not found."""
     traces = map(tracemalloc.get_object_traceback, (array, array._raw))

@@ -174,14 +174,14 @@ class Profile(Struct):
             Column("operation"), Column("line", "line"), Column("runs", "count"),
             Column("time", "seconds"), Column("longest", "seconds"), Column("shortest", "seconds"),
         )  # fmt: skip
-        made = [(*k, len(t), sum(t), max(t), min(t)) for k, t in rows.items()]
-        made.sort(key=lambda row: -row[3])
+        table_rows = [(*k, len(t), sum(t), max(t), min(t)) for k, t in rows.items()]
+        table_rows.sort(key=lambda row: -row[3])
         note = "Runs on all devices. The difference between longest and shortest is waiting."
-        return Table("collectives", columns, tuple(made), note)
+        return Table("collectives", columns, tuple(table_rows), note)
 
     def _timeline(self) -> Timeline:
         spans = {
-            device: [(s.start, s.stop, *self._told(s)) for s in own]
+            device: [(s.start, s.stop, *self._label(s)) for s in own]
             for device, own in self._by_device().items()
         }
         every = {"host": [(p.start, p.stop, "", p.name) for p in self.phases], **spans}
@@ -191,7 +191,7 @@ class Profile(Struct):
         rows = [(name, tuple(_joined(own, start, close))) for name, own in every.items()]
         return Timeline("timeline", tuple(rows))
 
-    def _told(self, span: Span) -> tuple[str, str]:
+    def _label(self, span: Span) -> tuple[str, str]:
         """What a span of a device is, and of which kind."""
         kernel = self._kernel(span)
         kind = "communicating" if _exchanges(kernel) else "computing"
@@ -223,11 +223,11 @@ def _verdict(seconds: float, busy: float, slowest: tuple[str, float] | None, idl
             filter(None, ["No device computed anything while this was recorded.", idle])
         )
     line, share = slowest
-    told = f"Devices were busy {shown(busy, 'share')} of {shown(seconds, 'seconds')}."
+    text = f"Devices were busy {shown(busy, 'share')} of {shown(seconds, 'seconds')}."
     if busy < 0.5 and idle:
-        told += f" {idle}"
+        text += f" {idle}"
     line = "What has no line" if line == _NO_LINE else short_line(line)
-    return f"{told} {line} took {shown(share, 'share')} of the time of devices."
+    return f"{text} {line} took {shown(share, 'share')} of the time of devices."
 
 
 def _most(seconds: Mapping[str, float]) -> list[tuple[str, float]]:

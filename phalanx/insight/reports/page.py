@@ -105,20 +105,20 @@ def _cell(value: Any, kind: Kind, is_number: bool) -> str:
     if value is None:
         return '<td class="number"></td>'
     bar = f' style="--share:{min(max(value, 0.0), 1.0):.1%}"' if kind == "share" else ""
-    told = escape(shown(value, kind))
-    return f'<td class="number"{bar} data-v="{float(value):.9g}">{told}</td>'
+    text = escape(shown(value, kind))
+    return f'<td class="number"{bar} data-v="{float(value):.9g}">{text}</td>'
 
 
 def _place(value: Any, kind: Kind) -> str:
     """A value; a line is a link to where it is."""
-    told = escape(shown(value, kind))
+    text = escape(shown(value, kind))
     if kind not in ("line", "code"):
-        return told
+        return text
     address = link(value) if kind == "line" else ""
     return (
-        f'<a href="{escape(address)}"><code>{told}</code></a>'
+        f'<a href="{escape(address)}"><code>{text}</code></a>'
         if address
-        else (f"<code>{told}</code>")
+        else (f"<code>{text}</code>")
     )
 
 
@@ -191,8 +191,8 @@ def _timeline(timeline: Timeline) -> str:
 
 
 def _span(start: float, stop: float, what: str, colour: str, scale: float) -> str:
-    told = escape(f"{what}: {shown(stop - start, 'seconds')}", quote=True)
+    text = escape(f"{what}: {shown(stop - start, 'seconds')}", quote=True)
     return (
         f'<i class="{colour}" style="left:{start * scale:.3f}%;'
-        f'width:{max((stop - start) * scale, 0.05):.3f}%" title="{told}"></i>'
+        f'width:{max((stop - start) * scale, 0.05):.3f}%" title="{text}"></i>'
     )

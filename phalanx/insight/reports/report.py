@@ -126,8 +126,8 @@ class Chart(_Printed, frozen=True):
         if not self.doublings:
             return [(share * max(values), share * max(values)) for share in (0.5, 1.0)]
         lowest, doubled = min(values), math.log2(max(values) / min(values))
-        apart = max(1, math.ceil(doubled / _TICKS))
-        return [(lowest * 2.0**n, 1.0 + n) for n in range(0, math.floor(doubled) + 1, apart)]
+        step = max(1, math.ceil(doubled / _TICKS))
+        return [(lowest * 2.0**n, 1.0 + n) for n in range(0, math.floor(doubled) + 1, step)]
 
     def as_json(self) -> dict[str, Any]:
         """The points of each line."""

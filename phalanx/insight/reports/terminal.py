@@ -106,11 +106,11 @@ class _Layout:
         """Lines of the other columns, if any, with their names where these are needed."""
         pairs = [*zip(row[self.count :], self.columns[self.count :], strict=True)]
         code = [x for x, c in pairs if c.kind == "code" and x]
-        said = [
+        legend = [
             x if c.name == "line" else f"{c.name} {x}" for x, c in pairs if x not in ("", *code)
         ]
         space, found = f"{_GAP}    ", list[str]()
-        for text in (", ".join(said), *code):
+        for text in (", ".join(legend), *code):
             fits = cell_len(space + text) <= self.width
             found += [text] if fits else textwrap.wrap(text, self.width - len(space))
         return [space + line for line in found if line]
@@ -119,7 +119,7 @@ class _Layout:
 def _table(table: Table, width: int) -> Iterator[Text]:
     columns = table.columns
     rows = [
-        [_short(plain(_told(v, c)), c) for v, c in zip(row, columns, strict=True)]
+        [_short(plain(_cell(v, c)), c) for v, c in zip(row, columns, strict=True)]
         for row in table.rows[:_MOST]
     ]
     layout = _Layout(table, rows, width)
@@ -129,14 +129,14 @@ def _table(table: Table, width: int) -> Iterator[Text]:
         yield from [Text(line, style="dim") for line in layout.below(row)]
 
 
-def _told(value: Any, column: Column) -> str:
+def _cell(value: Any, column: Column) -> str:
     """A value; a share has a bar."""
-    told = shown(value, column.kind)
+    text = shown(value, column.kind)
     if column.kind != "share" or value is None:
-        return told
+        return text
     eighths = round(8 * _BAR * min(max(value, 0.0), 1.0))
     bar = _PARTS[8] * (eighths // 8) + _PARTS[eighths % 8].strip()
-    return f"{told} {bar:<{_BAR}}"
+    return f"{text} {bar:<{_BAR}}"
 
 
 def _aligned(text: str, width: int, to_the_right: bool) -> str:

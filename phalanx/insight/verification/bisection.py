@@ -178,8 +178,8 @@ class _Seen:
         for step, places in rows[:: max(1, len(rows) // _STEPS)]:
             inputs = [self._values(v, places)[: len(places)] for v in piece.inputs]
             found = [self._values(v, places) for v in piece.outputs]  # type: ignore[arg-type]
-            told = judge.compare(piece, inputs, self.taps.lanes, found)
-            pairs = zip(told, piece.outputs, strict=True)
+            comparisons = judge.compare(piece, inputs, self.taps.lanes, found)
+            pairs = zip(comparisons, piece.outputs, strict=True)
             worst, v = max(pairs, key=lambda p: (p[0].differs, p[0].error), default=(None, None))
             if worst is not None and worst.differs:
                 copy, position = divmod(worst.position, len(places))

@@ -73,8 +73,8 @@ def exchanged(
     for values in operands:
         out: list[Any] = [None] * len(values)
         for group in meeting:
-            given = give([values[p] for p in group], params, add)
-            for p, y in zip(group, given, strict=True):
+            received = give([values[p] for p in group], params, add)
+            for p, y in zip(group, received, strict=True):
                 out[p] = y
         results.append(out)
     return results

@@ -66,14 +66,14 @@ class CalledHere(Struct, frozen=True):
 def run_of(traced: Traced, leaves: Sequence[Any]) -> CalledHere:
     """A function that was traced for a call with ``leaves``, with its arrays as it wants them."""
     call = whole(traced)
-    given = [as_array(x) for x in (*loaded(traced._traced.captured), *leaves)]
+    operands = [as_array(x) for x in (*loaded(traced._traced.captured), *leaves)]
     asked = call.places.ins
-    if not all([x.sharding.is_fully_addressable for x in given]):
+    if not all([x.sharding.is_fully_addressable for x in operands]):
         raise DeviceError(
             f"verify: arguments of {traced.fun_name} are on devices of several processes, and one "
             "device of this process is to compute it all; verify it in one process, with as many "
             "CPU devices (PHALANX_NUM_CPU_DEVICES)"
         )
     return CalledHere(
-        call, [x if s is None else moved(x, s) for x, s in zip(given, asked, strict=True)]
+        call, [x if s is None else moved(x, s) for x, s in zip(operands, asked, strict=True)]
     )

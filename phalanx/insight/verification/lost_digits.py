@@ -48,8 +48,8 @@ def lost_digits(program: Program, inputs: Sequence[np.ndarray], device: Any) -> 
         body = program_at(program, path)
         variables = _numbers(body)
         taps = tapped(program, path, variables).program
-        given: list[Values] = [[x] for x in inputs]
-        pairs = zip(plain(taps, given), exact(taps, given), strict=True)
+        values: list[Values] = [[x] for x in inputs]
+        pairs = zip(plain(taps, values), exact(taps, values), strict=True)
         errors = [difference(x, y) for x, y in pairs]
         if not path:
             error = max(errors[len(variables) :], default=0.0)
@@ -62,9 +62,9 @@ def lost_digits(program: Program, inputs: Sequence[np.ndarray], device: Any) -> 
             break
         path = (*path, body.equations.index(worst[0]))
     found.sort(key=_growth, reverse=True)
-    told = [row for row in found if not enters(row[0])][:_ROWS]
-    loses = told and _growth(told[0]) > _TIMES and error > _TIMES * _eps(told[0][0])
-    return Lost(error, told, told[0][0] if loses else None)
+    rows = [row for row in found if not enters(row[0])][:_ROWS]
+    loses = rows and _growth(rows[0]) > _TIMES and error > _TIMES * _eps(rows[0][0])
+    return Lost(error, rows, rows[0][0] if loses else None)
 
 
 def _numbers(body: Program) -> list[Var]:

@@ -84,7 +84,7 @@ class Reference:
     """
 
     def __init__(self, device: Any, to: Precision = same) -> None:
-        self._home = Sharding((device,))
+        self._sharding = Sharding((device,))
         self.to = to
         self.shared: list[Shared] = []
         self._stretches: dict[tuple[int, int, int], tuple[Program, Program]] = {}
@@ -125,22 +125,22 @@ class Reference:
         done: dict[tuple[int, ...], Sequence[np.ndarray]] = {}
         rows: list[Sequence[np.ndarray]] = []
         for p in range(count):
-            given = [env[v][p] for v in own.inputs]
-            same = tuple(map(id, given))
+            operands = [env[v][p] for v in own.inputs]
+            same = tuple(map(id, operands))
             if same not in done:
-                done[same] = self._run(own, given)
+                done[same] = self._run(own, operands)
             rows.append(done[same])
         for k, v in enumerate(own.outputs):
             env[v] = [row[k] for row in rows]
 
-    def _run(self, program: Program, given: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    def _run(self, program: Program, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         here = alone(program, self.to)
         wide = self.to is not same or config.enable_x64
         # it runs once or a few times, so compiling is what takes time
         with config.override(enable_x64=wide, disable_most_optimizations=True):
             arrays = [
-                place(np.asarray(x).astype(t.physical.dtype, copy=False), t, self._home)
-                for x, t in zip(given, here.input_types, strict=True)
+                place(np.asarray(x).astype(t.physical.dtype, copy=False), t, self._sharding)
+                for x, t in zip(operands, here.input_types, strict=True)
             ]
             if id(here) not in self._keys:
                 self._keys[id(here)] = here, key_of_program(here)
@@ -198,13 +198,13 @@ class Reference:
     ) -> list[Values]:
         """Once; of several programs the one that each position chooses. All run those that any of
         them chose, since they may meet there."""
-        given = frame.body_operands(operands)
+        body_values = frame.body_operands(operands)
         if CHOICE not in frame.ins:
-            return self(frame.programs[0], given, axes)
+            return self(frame.programs[0], body_values, axes)
         (number,) = frame.choices(operands)
         last = len(frame.programs) - 1
         chosen = [min(max(int(n), 0), last) for n in number]
-        by = {k: self(frame.programs[k], given, axes) for k in sorted(set(chosen))}
+        by = {k: self(frame.programs[k], body_values, axes) for k in sorted(set(chosen))}
         return [[by[chosen[p]][i][p] for p in range(count)] for i in range(len(by[chosen[0]]))]
 
     def _loop(
@@ -267,9 +267,11 @@ def stretch(program: Program, start: int, stop: int) -> Program:
     """The equations from ``start`` to ``stop`` as a program from what they take to what is used
     after them."""
     inside = program.equations[start:stop]
-    made = {v for e in inside for v in e.outputs}
+    computed = {v for e in inside for v in e.outputs}
     later = {a for e in program.equations[stop:] for a in e.inputs} | {*program.outputs}
-    taken = dict.fromkeys([a for e in inside for a in e.inputs if type(a) is Var and a not in made])
+    taken = dict.fromkeys(
+        [a for e in inside for a in e.inputs if type(a) is Var and a not in computed]
+    )
     outputs = [v for e in inside for v in e.outputs if v in later]
     return Program(taken, inside, outputs, program.name)
 

@@ -44,14 +44,14 @@ def program_text(culprit: Culprit, program: Program) -> str | None:
     body += _listed(f'    return REGISTRY["{e.prim.name}"](', [*names, *params], ")")
     lines = [_HEAD, *_drawn(culprit, bool(mapped))]
     if not mapped:
-        made = _over_mesh(culprit)
+        imitation = _over_mesh(culprit)
     elif mapped[0].prim.name == "mapped" and mapped[0].params["mesh"] is None:
-        made = _in_lanes(mapped[0])
+        imitation = _in_lanes(mapped[0])
     else:
-        made = None
-    if made is None:
+        imitation = None
+    if imitation is None:
         return None
-    return "\n".join([*lines, *body, *made, "print(phalanx.verify(f)(*operands))"])
+    return "\n".join([*lines, *body, *imitation, "print(phalanx.verify(f)(*operands))"])
 
 
 def _around(program: Program, path: Sequence[int]) -> list[Equation] | None:
@@ -126,8 +126,8 @@ def _array(type: ArrayType, shape: tuple[int, ...]) -> str:
 
 def _over_mesh(culprit: Culprit) -> list[str] | None:
     """Lines that compile the operation with the shardings that its operands had."""
-    given = [x.sharding if isinstance(x, DeviceArray) else None for x in culprit.operands]
-    meshes = {s.mesh for s in given if isinstance(s, NamedSharding)}
+    shardings = [x.sharding if isinstance(x, DeviceArray) else None for x in culprit.operands]
+    meshes = {s.mesh for s in shardings if isinstance(s, NamedSharding)}
     if len(meshes) != 1:
         return None
     (mesh,) = meshes
@@ -137,7 +137,7 @@ def _over_mesh(culprit: Culprit) -> list[str] | None:
     results = [x.sharding for x in culprit.results if isinstance(x, DeviceArray)]
     lines = [
         f"mesh = phalanx.make_mesh({tuple(sizes)}, {tuple(axes)})",
-        f"shardings = [{', '.join(map(_sharding, given))}]",
+        f"shardings = [{', '.join(map(_sharding, shardings))}]",
     ]
     asked = ["operation", "in_shardings=shardings"]
     if len(culprit.results) == len(results) == 1:
@@ -145,8 +145,10 @@ def _over_mesh(culprit: Culprit) -> list[str] | None:
     return [*lines, *_listed("f = phalanx.jit(", asked, ")")]
 
 
-def _sharding(given: Any) -> str:
-    return f"NamedSharding(mesh, {given.spec})" if isinstance(given, NamedSharding) else "None"
+def _sharding(sharding: Any) -> str:
+    return (
+        f"NamedSharding(mesh, {sharding.spec})" if isinstance(sharding, NamedSharding) else "None"
+    )
 
 
 def _in_lanes(mapped: Equation) -> list[str]:

@@ -73,52 +73,52 @@ class Judge:
         """
 
         def run(reference: Reference, inputs: Sequence[Values]) -> list[Values]:
-            given = reference(program, inputs, axes)
-            return [y * (len(x) // len(y)) for x, y in zip(found, given, strict=True)]
+            results = reference(program, inputs, axes)
+            return [y * (len(x) // len(y)) for x, y in zip(found, results, strict=True)]
 
         expected = run(self.plain, inputs)
-        told = [_compared(x, y, 0.0) for x, y in zip(found, expected, strict=True)]
-        if not any([c.differs for c in told]):
-            return told
+        comparisons = [_compared(x, y, 0.0) for x, y in zip(found, expected, strict=True)]
+        if not any([c.differs for c in comparisons]):
+            return comparisons
         try:
             exact = run(self.wide, [_widened(values) for values in inputs])
             moved = run(self.wide, _perturbed(inputs))
         except _REFUSED:
-            return told
-        told = [
-            _compared(x, z, _TIMES * max(_apart(y, z), _apart(w, z))) if c.differs else c
-            for c, x, y, z, w in zip(told, found, expected, exact, moved, strict=True)
+            return comparisons
+        comparisons = [
+            _compared(x, z, _TIMES * max(_distance(y, z), _distance(w, z))) if c.differs else c
+            for c, x, y, z, w in zip(comparisons, found, expected, exact, moved, strict=True)
         ]
-        if not any([c.differs and _is_finest(x) for c, x in zip(told, found, strict=True)]):
-            return told
+        if not any([c.differs and _is_finest(x) for c, x in zip(comparisons, found, strict=True)]):
+            return comparisons
         try:
             rough = run(self.narrow, [_narrowed(values) for values in inputs])
         except _REFUSED:
-            return told
+            return comparisons
         return [
             _compared(x, z, _coarse(r, z)) if c.differs and _is_finest(x) else c
-            for c, x, z, r in zip(told, found, exact, rough, strict=True)
+            for c, x, z, r in zip(comparisons, found, exact, rough, strict=True)
         ]
 
     def untrue(self, program: Program, inputs: Sequence[Values]) -> Shared | None:
         """The first value that was taken for those of other positions, which rounding does not
         make of it, when ``program`` was compared."""
-        apart = [s for s in self.plain.shared if _is_apart(s)]
-        if not apart:
+        unequal = [s for s in self.plain.shared if _is_unequal(s)]
+        if not unequal:
             return None
         self.wide.shared.clear()
         try:
             self.wide(program, [_widened(values) for values in inputs])
         except (*_REFUSED, MemoryError):
-            return apart[0]
-        again = {(id(s.lanes), s.number) for s in self.wide.shared if _is_apart(s)}
-        return next((s for s in apart if (id(s.lanes), s.number) in again), None)
+            return unequal[0]
+        again = {(id(s.lanes), s.number) for s in self.wide.shared if _is_unequal(s)}
+        return next((s for s in unequal if (id(s.lanes), s.number) in again), None)
 
     def unlike(self, copies: Values) -> Compared | None:
         """How that of ``copies`` which is farthest from the first one compares with it; None if
         all are the same but for their last digits."""
-        told = _compared(copies, copies[:1] * len(copies), 0.0)
-        return told if told.differs else None
+        comparison = _compared(copies, copies[:1] * len(copies), 0.0)
+        return comparison if comparison.differs else None
 
     def alike(self, found: Sequence[Values], expected: Sequence[Values]) -> bool:
         """Whether values are the same but for their last digits."""
@@ -129,7 +129,7 @@ class Judge:
 def difference(found: Values, expected: Values) -> float:
     """The largest difference, relative to the largest element."""
     scale = max([_errors(x, y)[1] for x, y in zip(found, expected, strict=True)])
-    return _over(_apart(found, expected), scale)
+    return _over(_distance(found, expected), scale)
 
 
 def _compared(found: Values, expected: Values, spread: float) -> Compared:
@@ -158,7 +158,7 @@ def _compared(found: Values, expected: Values, spread: float) -> Compared:
     return worst
 
 
-def _is_apart(shared: Shared) -> bool:
+def _is_unequal(shared: Shared) -> bool:
     """Whether values differ by more than rounding in the dtype of the program."""
     first, *others = shared.values
     allowed = rounding(shared.lanes.outputs[shared.number].type.physical.dtype)
@@ -185,7 +185,7 @@ def _errors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
     return errors, float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
 
 
-def _apart(xs: Values, ys: Values) -> float:
+def _distance(xs: Values, ys: Values) -> float:
     """How far values are from each other, anywhere."""
     return max([float(_errors(x, y)[0].max(initial=0.0)) for x, y in zip(xs, ys, strict=True)])
 
@@ -197,8 +197,8 @@ def _is_finest(values: Values) -> bool:
 
 def _coarse(rough: Values, exact: Values) -> float:
     """What rounding changes in 64 bits, by ``rough``, the same in 32; 0 if that says nothing."""
-    apart = _apart(rough, exact)
-    return _TIMES * _FINER * apart if np.isfinite(apart) else 0.0
+    distance = _distance(rough, exact)
+    return _TIMES * _FINER * distance if np.isfinite(distance) else 0.0
 
 
 def _narrowed(values: Values) -> Values:

@@ -117,8 +117,8 @@ def _converted(
             return _bound(e.prim, operands, dtyped)
         except (TypeError, ValueError, NotImplementedError):
             pass  # it knows no such numbers
-    given = [_as(x, a.type.dtype) for x, a in zip(operands, e.inputs, strict=True)]
-    results = _bound(e.prim, given, params)
+    converted = [_as(x, a.type.dtype) for x, a in zip(operands, e.inputs, strict=True)]
+    results = _bound(e.prim, converted, params)
     return _each(lambda x: _as(x, to(x.aval.dtype)), results)
 
 

@@ -115,8 +115,8 @@ def verify(f: Callable[P, Any], against: str = "one-device") -> Callable[..., Ve
 
     def checked(*args: Any, **kwargs: Any) -> Verified:
         with lines_of_users():
-            made = traced.trace(*args, **kwargs)
-            return verified(made, _leaves(made._traced, args, kwargs), against)
+            traced_call = traced.trace(*args, **kwargs)
+            return verified(traced_call, _leaves(traced_call._traced, args, kwargs), against)
 
     checked.__name__ = checked.__qualname__ = f"verify({name_of(f)})"
     return checked
@@ -177,19 +177,21 @@ def is_divided(traced: Traced, leaves: Sequence[Any]) -> bool:
     call = traced._traced
     if any([p.on_devices.region is not None for p in call.program.primitives]):
         return True
-    said = [s for s in (*call.places.ins, *call.places.outs) if s is not None]
-    said += [s for s, _ in constraints(call.program)]
-    said += [x.sharding for x in (*loaded(call.captured), *leaves) if isinstance(x, DeviceArray)]
-    return any([len(s.device_list) > 1 for s in said if not is_abstract(s)])
+    shardings = [s for s in (*call.places.ins, *call.places.outs) if s is not None]
+    shardings += [s for s, _ in constraints(call.program)]
+    shardings += [
+        x.sharding for x in (*loaded(call.captured), *leaves) if isinstance(x, DeviceArray)
+    ]
+    return any([len(s.device_list) > 1 for s in shardings if not is_abstract(s)])
 
 
-def _home() -> Any:
+def _default_device() -> Any:
     return default_sharding().device_list[0]
 
 
 def _against_float64(traced: Traced, run: CalledHere) -> Verified:
     inputs = list(map(host_value, run.arrays))
-    lost = lost_digits(inlined(run.call.program), inputs, _home())
+    lost = lost_digits(inlined(run.call.program), inputs, _default_device())
     columns = (
         Column("line", "line"), Column("operation"), Column("error"), Column("of operands"),
         Column("digits left", "count"),
@@ -203,15 +205,15 @@ def _against_float64(traced: Traced, run: CalledHere) -> Verified:
     title = f"{traced.fun_name}({few(run.call.types)}) against float64"
     line = lost.culprit.location if lost.culprit is not None else None
     if line is None:
-        told = f"No line loses digits: results have a relative error of {lost.error:.1e}."
-        return Verified(title, parts, told)
-    told = (
+        text = f"No line loses digits: results have a relative error of {lost.error:.1e}."
+        return Verified(title, parts, text)
+    text = (
         f"Results have a relative error of {lost.error:.1e}; most digits are lost in "
         f"{short_line(_place(line))} ({lost.culprit.prim.name if lost.culprit else ''}). Compute "
         "that line in a wider dtype, or write it otherwise: subtract before you square, scale "
         "before you add, use logsumexp, log1p, expm1."
     )
-    return Verified(title, parts, told, agrees=False, line=line.full)
+    return Verified(title, parts, text, agrees=False, line=line.full)
 
 
 class _Verifying:
@@ -221,56 +223,60 @@ class _Verifying:
         self, traced: Traced, run: CalledHere | Elsewhere, where: Location | None, is_short: bool
     ) -> None:
         self.traced, self.run, self.where, self.is_short = traced, run, where, is_short
-        self.judge = Judge(_home())
+        self.judge = Judge(_default_device())
         self.program = run.call.program
         self.too_large = False
 
     def report(self) -> Verified:
         self.devices = self.run.devices
-        if (said := self._of_arguments()) is not None:
-            return self._made([], said, False)
+        if (message := self._of_arguments()) is not None:
+            return self._verdict([], message, False)
         values = [[x for _, x in copies(y)] for y in self.run.results()]
         if not values:
-            return self._made([], "It gives no results, so there is nothing to compare.", True)
+            return self._verdict([], "It gives no results, so there is nothing to compare.", True)
         calls = [e for e in self.program.walk() if e.prim is host_call]
         if calls and self._changes(values):
-            return self._made([], _CHANGES, False, calls[0].location)
+            return self._verdict([], _CHANGES, False, calls[0].location)
         inputs = [[host_value(x)] for x in self.run.arrays]
-        told = self._compared(inputs, values)
+        comparisons = self._compared(inputs, values)
         if (shared := self.judge.untrue(self.program, inputs)) is not None:
-            return self._promised(told, shared)
-        agrees = not self.too_large and not any([c.differs for c in told])
+            return self._promised(comparisons, shared)
+        agrees = not self.too_large and not any([c.differs for c in comparisons])
         if agrees:
-            return self._made([self._summary(told), self._results(told)], self._agrees(told), True)
+            return self._verdict(
+                [self._summary(comparisons), self._results(comparisons)],
+                self._agrees(comparisons),
+                True,
+            )
         narrowing = Narrowing(
             inlined(self.program), self.run.on_devices, self.run.arrays, self.judge
         )
         culprit = narrowing.culprit()
         if self.too_large and (shared := self.judge.untrue(self.program, inputs)) is not None:
-            return self._promised(told, shared)
+            return self._promised(comparisons, shared)
         if culprit is not None:
-            return self._differs(told, culprit)
-        parts: list[Part] = [self._summary(told), self._results(told)]
+            return self._differs(comparisons, culprit)
+        parts: list[Part] = [self._summary(comparisons), self._results(comparisons)]
         if narrowing.gone and self._is_gone(narrowing, values):
-            said = (
-                f"{self._count(told)} from {self._of_one(told)}, and not where values inside are "
-                "results, too: the partitioner decides otherwise then. It happens between "
-                f"{_between(narrowing.gone[-1])}. Fix the shardings of values there, with "
-                "with_sharding_constraint, and verify again."
+            counted = f"{self._count(comparisons)} from {self._of_one(comparisons)}"
+            message = (
+                f"{counted}, and not where values inside are results, too: the partitioner decides "
+                f"otherwise then. It happens between {_between(narrowing.gone[-1])}. Fix the "
+                "shardings of values there, with with_sharding_constraint, and verify again."
             )
-            return self._made(parts, said, False)
-        said = "Every operation gives what one device gives of the same operands"
+            return self._verdict(parts, message, False)
+        message = "Every operation gives what one device gives of the same operands"
         if self.too_large:
-            said += (
+            message += (
                 "; the program as a whole does not fit on one device, and was compared in pieces"
                 f"{_without(narrowing.skipped)}."
             )
         else:
-            said += (
+            message += (
                 ": the results differ by rounding that the program makes larger. "
                 'verify(f, against="float64") tells where.'
             )
-        return self._made(parts, said, True)
+        return self._verdict(parts, message, True)
 
     def _of_arguments(self) -> str | None:
         """What there is to say of one that is not the same where it should be."""
@@ -304,8 +310,8 @@ class _Verifying:
 
     # ---- what is said ----
 
-    def _made(
-        self, parts: Sequence[Part], said: str, agrees: bool, line: Location | None = None
+    def _verdict(
+        self, parts: Sequence[Part], message: str, agrees: bool, line: Location | None = None
     ) -> Verified:
         devices = f"{self.devices} device{'s' * (self.devices > 1)}"
         if isinstance(self.run, Elsewhere):
@@ -314,28 +320,28 @@ class _Verifying:
             devices += " against one"
         title = f"{self.traced.fun_name}({few(self.run.call.types)}) on {devices}"
         full = line.full if line is not None else None
-        return Verified(title, tuple(parts), said, agrees=agrees, line=full)
+        return Verified(title, tuple(parts), message, agrees=agrees, line=full)
 
-    def _agrees(self, told: Sequence[Compared]) -> str:
-        same = sum([c.equal for c in told])
-        bits = "to the bit" if same == len(told) else "up to rounding"
-        if len(told) > same > 0:
+    def _agrees(self, comparisons: Sequence[Compared]) -> str:
+        same = sum([c.equal for c in comparisons])
+        bits = "to the bit" if same == len(comparisons) else "up to rounding"
+        if len(comparisons) > same > 0:
             bits += f", {same} of them to the bit"
         devices = f"{self.devices} device{'s' * (self.devices > 1)}"
-        if len(told) == 1:
+        if len(comparisons) == 1:
             return f"The result of {devices} is that of one device {bits}."
-        return f"The {len(told)} results of {devices} are those of one device {bits}."
+        return f"The {len(comparisons)} results of {devices} are those of one device {bits}."
 
-    def _count(self, told: Sequence[Compared]) -> str:
-        bad = sum([c.differs for c in told])
-        if len(told) <= 1:
+    def _count(self, comparisons: Sequence[Compared]) -> str:
+        bad = sum([c.differs for c in comparisons])
+        if len(comparisons) <= 1:
             return "The result differs"
-        return f"{bad} of {len(told)} results differ{'s' * (bad == 1)}"
+        return f"{bad} of {len(comparisons)} results differ{'s' * (bad == 1)}"
 
-    def _of_one(self, told: Sequence[Compared]) -> str:
-        return "those of one device" if len(told) > 1 else "that of one device"
+    def _of_one(self, comparisons: Sequence[Compared]) -> str:
+        return "those of one device" if len(comparisons) > 1 else "that of one device"
 
-    def _summary(self, told: Sequence[Compared]) -> Facts:
+    def _summary(self, comparisons: Sequence[Compared]) -> Facts:
         notes: list[str] = []
         if self.run.call.program.effects:
             notes.append("It calls Python or prints, which happened in each run.")
@@ -344,18 +350,18 @@ class _Verifying:
         items: list[tuple[str, Any, Any]] = [
             ("devices", self.devices, "count"),
             ("results", len(self.program.outputs), "count"),
-            ("equal to the bit", sum([c.equal for c in told]), "count"),
-            ("different", sum([c.differs for c in told]), "count"),
+            ("equal to the bit", sum([c.equal for c in comparisons]), "count"),
+            ("different", sum([c.differs for c in comparisons]), "count"),
         ]
         if self.where is not None:
             items.insert(0, ("called at", _place(self.where), "line"))
         return Facts("comparison", tuple(items), " ".join(notes))
 
-    def _results(self, told: Sequence[Compared]) -> Table:
+    def _results(self, comparisons: Sequence[Compared]) -> Table:
         names, types = self._result_names(), self.program.output_types
         rows = [
             (name, str(type), f"{c.error:.1e}", f"{c.allowed:.1e}", _word(c))
-            for name, type, c in zip(names, types, told, strict=False)
+            for name, type, c in zip(names, types, comparisons, strict=False)
         ]
         columns = (
             Column("result"), Column("type"), Column("difference"), Column("rounding"),
@@ -369,12 +375,12 @@ class _Verifying:
         names = [f"reference {k}" for k in range(len(call.written))] + _names(call)
         return names + [f"argument {k}" for k in call.stored]
 
-    def _differs(self, told: Sequence[Compared], culprit: Culprit) -> Verified:
+    def _differs(self, comparisons: Sequence[Compared], culprit: Culprit) -> Verified:
         e, c, where = culprit.equation, culprit.comparison, culprit.location
         lane = f" in lane {c.position}" if culprit.path and c.position else ""
         devices = f"{self.devices} devices" if culprit.device is None else str(culprit.device)
-        said = (
-            f"{self._count(told)} from {self._of_one(told)}, first at "
+        message = (
+            f"{self._count(comparisons)} from {self._of_one(comparisons)}, first at "
             f"{short_line(_place(where))}: {e.prim.name} gives {_number(c.found)} on "
             f"{devices} and {_number(c.expected)} on one, of the same operands{lane}. "
             f"{way_around(e, bool(culprit.path), culprit.is_over_mesh(inlined(self.program)))}"
@@ -382,23 +388,23 @@ class _Verifying:
         parts: list[Part] = [self._where(culprit)]
         if isinstance(self.run, CalledHere):
             parts.append(self._operands(culprit))
-        if (made := self._instructions(where)) is not None:
-            parts.append(made)
+        if (reproducer := self._instructions(where)) is not None:
+            parts.append(reproducer)
         text = None if self.is_short else program_text(culprit, inlined(self.program))
         if text is not None:
             here = isinstance(self.run, CalledHere)
             parts.append(_repeating(text) if here else Listing(_REPEATS, text))
-        parts += [self._summary(told), self._results(told)]
-        return self._made(parts, said, False, where)
+        parts += [self._summary(comparisons), self._results(comparisons)]
+        return self._verdict(parts, message, False, where)
 
-    def _promised(self, told: Sequence[Compared], shared: Shared) -> Verified:
+    def _promised(self, comparisons: Sequence[Compared], shared: Shared) -> Verified:
         """What there is to say of a result that is not the same on all devices, as it should."""
         found, c = promise(shared), self.judge.unlike(shared.values)
         assert c is not None
         places = coordinates(shared.lanes.frame.runs.axes)  # type: ignore[union-attr]
         first, other = (places[shared.positions[p]] for p in (0, c.position))
         along = " and ".join(map(repr, found.axes))
-        said = (
+        message = (
             f"{self._result(shared)} is not the same along {along}, though out_specs say so: "
             f"{_number(c.expected)} at {_at(first)}, which is taken, and {_number(c.found)} at "
             f"{_at(other)}. What differs comes in at {short_line(_place(found.location))}. Reduce "
@@ -416,8 +422,12 @@ class _Verifying:
             ("difference", f"{c.error:.1e}", "text"),
             ("rounding", f"{c.allowed:.1e}", "text"),
         ]
-        parts = [Facts("not the same", tuple(items)), self._summary(told), self._results(told)]
-        return self._made(parts, said, False, found.location)
+        parts = [
+            Facts("not the same", tuple(items)),
+            self._summary(comparisons),
+            self._results(comparisons),
+        ]
+        return self._verdict(parts, message, False, found.location)
 
     def _result(self, shared: Shared) -> str:
         """Which result it is, of the function if it is one of those."""
@@ -465,14 +475,14 @@ class _Verifying:
 
 
 def _repeating(text: str) -> Listing:
-    made: dict[str, Any] = {"__name__": "<repeats>"}
+    namespace: dict[str, Any] = {"__name__": "<repeats>"}
     try:
-        exec(compile(text.rpartition("print(")[0], "<repeats>", "exec"), made)
-        f, operands = made["f"], made["operands"]
-        said = verified(f.trace(*operands), operands, is_short=True).verdict
+        exec(compile(text.rpartition("print(")[0], "<repeats>", "exec"), namespace)
+        f, operands = namespace["f"], namespace["operands"]
+        printed = verified(f.trace(*operands), operands, is_short=True).verdict
     except (PhalanxError, TypeError, ValueError) as error:
-        said = f"it does not run here, {error}"
-    return Listing(_REPEATS, text, f"It was run: {said}")
+        printed = f"it does not run here, {error}"
+    return Listing(_REPEATS, text, f"It was run: {printed}")
 
 
 def _names(call: TracedCall) -> list[str]:
@@ -513,8 +523,8 @@ def _sharding(x: Any) -> str:
 
 def _without(skipped: Sequence[Equation]) -> str:
     """What was not compared."""
-    told = dict.fromkeys([f"{e.prim.name} at {short_line(_place(e.location))}" for e in skipped])
-    return f", without what does not fit even alone: {', '.join(told)}" if told else ""
+    names = dict.fromkeys([f"{e.prim.name} at {short_line(_place(e.location))}" for e in skipped])
+    return f", without what does not fit even alone: {', '.join(names)}" if names else ""
 
 
 def _between(piece: Program) -> str:

@@ -66,8 +66,8 @@ def test_it_gives_what_the_function_gives(name):
         out = again(jnp.array(X))
         np.testing.assert_array_equal(out, wanted)
         assert out.sharding == compiled(jnp.array(X)).sharding
-        again._kept = pickle.loads(pickle.dumps(again._kept))
-        kept = (serialize_executable._stored(again._kept), *kept[1:])
+        again._serialized = pickle.loads(pickle.dumps(again._serialized))
+        kept = (serialize_executable._stored(again._serialized), *kept[1:])
 
 
 def test_trees_and_names_and_numbers():

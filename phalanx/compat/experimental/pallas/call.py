@@ -228,12 +228,12 @@ def _check_aliases(aliases: Mapping[int, int], leaves: Sequence[Any], outs: Sequ
                 f"pallas_call: input_output_aliases has {i}: {o}, and there are {len(leaves)} "
                 f"operands and {len(outs)} results, at {user_location()}"
             )
-        given = typeof(leaves[i])
+        operand = typeof(leaves[i])
         wanted = ArrayType(tuple(outs[o].shape), canonical(outs[o].dtype))
-        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+        if (operand.shape, operand.dtype) != (wanted.shape, wanted.dtype):
             raise ValueError(
-                f"pallas_call: operand {i} is {given} and shares memory with result {o}, which is "
-                f"{wanted}, at {user_location()}; both must have the same shape and dtype"
+                f"pallas_call: operand {i} is {operand} and shares memory with result {o}, which "
+                f"is {wanted}, at {user_location()}; both must have the same shape and dtype"
             )
     if len({*aliases.values()}) < len(aliases):
         raise ValueError(
@@ -294,14 +294,14 @@ def allocated(shapes: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _scratch(kind: Any) -> Ref:
-    made = getattr(kind, "made", None)
-    return made() if made else new_ref(unwritten(kind.shape, kind.dtype))
+    allocate = getattr(kind, "allocate", None)
+    return allocate() if allocate else new_ref(unwritten(kind.shape, kind.dtype))
 
 
 def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **named: Any) -> Any:
     """What ``f`` returns, given references to memory of these ``types``."""
-    given, by_name = allocated(types)[0], allocated(named)[1]
-    return f(*given, **by_name)
+    by_position, by_name = allocated(types)[0], allocated(named)[1]
+    return f(*by_position, **by_name)
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **named: Any) -> Callable[..., Any]:

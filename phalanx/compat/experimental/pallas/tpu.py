@@ -106,7 +106,7 @@ class _Semaphores(Struct, frozen=True):
 
     shape: tuple[int, ...] = ()
 
-    def made(self) -> Ref:
+    def allocate(self) -> Ref:
         return new_ref(jnp.zeros(self.shape, np.int32))
 
 
@@ -120,8 +120,8 @@ class SemaphoreType(enum.Enum):
     def __call__(self, shape: Sequence[int]) -> _Semaphores:
         return _Semaphores(tuple(shape))
 
-    def made(self) -> Ref:
-        return _Semaphores().made()
+    def allocate(self) -> Ref:
+        return _Semaphores().allocate()
 
 
 class _Copy(Struct, frozen=True):

@@ -14,7 +14,7 @@ from phalanx.insight.flow import Marks
 from phalanx.primitives import broadcast, convert, div, mul
 
 __all__ = [
-    "Parted", "Reduced", "Sent", "apart_still", "is_shared", "own_gradients", "own_no_more",
+    "Parted", "Reduced", "Sent", "still_diverging", "is_shared", "own_gradients", "own_no_more",
     "parting", "parts",
 ]  # fmt: skip
 
@@ -68,10 +68,10 @@ def parting(e: Equation, operands: Sequence[Marks], marks: Marks, axes: frozense
     if not own:
         return marks
     met = _decided(own, e, [m for m in operands if own.isdisjoint(m)], axes & marks)
-    kept = own if alone and all([not m or own & m for m in operands]) else frozenset[Any]()
+    remaining = own if alone and all([not m or own & m for m in operands]) else frozenset[Any]()
     if size == 1 and e.prim.elements.fused and e.prim not in _UNCHANGED and e.location:
-        kept = frozenset({Own(e.location)})
-    return (marks - own).union(kept, met)
+        remaining = frozenset({Own(e.location)})
+    return (marks - own).union(remaining, met)
 
 
 def own_gradients(marks: Marks, axes: frozenset[Any]) -> Marks:
@@ -82,7 +82,7 @@ def own_gradients(marks: Marks, axes: frozenset[Any]) -> Marks:
     return (marks - gone).union(own)
 
 
-def apart_still(e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
+def still_diverging(e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
     """The marks of a result: not that of own gradients if they meet reduced ones, or those of other
     lanes, as where lanes are averaged every few steps, or drawn to their mean."""
     own = [m for m in marks if type(m) is OwnGradient] if e.prim not in (mul, div) else []

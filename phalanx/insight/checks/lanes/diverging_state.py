@@ -19,7 +19,9 @@ from phalanx.insight.checks.lanes.lane_flow import Excess, LaneFlow
 from phalanx.insight.checks.subject import Subject
 from phalanx.insight.flow import Marks, written_on_one_line
 
-__all__ = ["Apart", "Came", "drifting", "made_by", "maker", "parted_at", "replicated"]
+__all__ = [
+    "Came", "DivergingState", "drifting", "maker", "parted_at", "producer", "replicated",
+]  # fmt: skip
 
 P119 = Code(
     "P119",
@@ -38,7 +40,7 @@ class Came(Struct, frozen=True):
     of: int
 
 
-class Apart(Struct, frozen=True):
+class DivergingState(Struct, frozen=True):
     """State that lanes do not keep alike: input ``i``, of which output ``o`` is the new value, with
     its ``marks``; those that ``is_first`` come apart although all state is the same at first."""
 
@@ -50,22 +52,26 @@ class Apart(Struct, frozen=True):
 
 def replicated(
     flow: LaneFlow, outputs: list[Marks], of_state: Sequence[tuple[int, int]]
-) -> tuple[list[Marks], list[Apart]]:
+) -> tuple[list[Marks], list[DivergingState]]:
     """The marks of the outputs where state is the same in all lanes at first, as far as it then
     stays so; and the state that does not."""
     types, roles = flow.lanes.body.input_types, flow.lanes.frame.body_roles
     pairs = [(i, o) for i, o in of_state if not _is_random(types[i])]
-    apart: list[Apart] = []
+    diverging: list[DivergingState] = []
     assumed: set[int] = set()
     while True:
         needed = {i for i, _ in pairs if roles[i].axes}
         if needed != assumed:
-            came = {each.i: Came(each.i) for each in apart}
+            came = {each.i: Came(each.i) for each in diverging}
             outputs, assumed = flow.outputs(frozenset(needed), came), needed
-        gone = [Apart(i, o, outputs[o], not apart) for i, o in pairs if outputs[o] & flow.axes]
+        gone = [
+            DivergingState(i, o, outputs[o], not diverging)
+            for i, o in pairs
+            if outputs[o] & flow.axes
+        ]
         if not gone:
-            return outputs, apart
-        apart += gone
+            return outputs, diverging
+        diverging += gone
         lost = {each.i for each in gone}
         pairs = [pair for pair in pairs if pair[0] not in lost]
 
@@ -76,27 +82,27 @@ def _is_random(t: ArrayType) -> bool:
 
 
 def drifting(
-    subject: Subject, flow: LaneFlow, outputs: Sequence[Marks], apart: Sequence[Apart]
+    subject: Subject, flow: LaneFlow, outputs: Sequence[Marks], diverging: Sequence[DivergingState]
 ) -> Iterator[Finding]:
     """State that lanes share at first, and that comes apart although they work together."""
     for axis in sorted(flow.axes, key=str):
-        if not any([is_shared(m, axis) for m in outputs]) and not _of_first(apart, axis):
+        if not any([is_shared(m, axis) for m in outputs]) and not _of_first(diverging, axis):
             continue
-        first = [each for each in apart if each.is_first and axis in each.marks]
+        first = [each for each in diverging if each.is_first and axis in each.marks]
         yield from _decided_alone(subject, flow, first, axis)
-        yield from _driven(subject, flow, apart, first, axis)
+        yield from _driven(subject, flow, diverging, first, axis)
         yield from _own_gradients(subject, flow, outputs, first, axis)
 
 
-def _of_first(apart: Sequence[Apart], axis: Any) -> bool:
-    return any([Reduced(axis) in each.marks for each in apart])
+def _of_first(diverging: Sequence[DivergingState], axis: Any) -> bool:
+    return any([Reduced(axis) in each.marks for each in diverging])
 
 
 def _decided_alone(
-    subject: Subject, flow: LaneFlow, apart: Sequence[Apart], axis: Any
+    subject: Subject, flow: LaneFlow, diverging: Sequence[DivergingState], axis: Any
 ) -> Iterator[Finding]:
     """Gradients that were reduced, in updates that a number of one lane decides about."""
-    for each in apart:
+    for each in diverging:
         for mark in each.marks:
             if type(mark) is Parted and mark.axis == axis:
                 yield parted_at(flow, mark)
@@ -114,18 +120,22 @@ def parted_at(flow: LaneFlow, mark: Parted) -> Finding:
 
 
 def _driven(
-    subject: Subject, flow: LaneFlow, apart: Sequence[Apart], first: Sequence[Apart], axis: Any
+    subject: Subject,
+    flow: LaneFlow,
+    diverging: Sequence[DivergingState],
+    first: Sequence[DivergingState],
+    axis: Any,
 ) -> Iterator[Finding]:
     """Numbers among the state, such as a scale of losses, with which other state comes apart."""
-    later = [each.marks for each in apart if not each.is_first and axis in each.marks]
+    later = [each.marks for each in diverging if not each.is_first and axis in each.marks]
     body = flow.lanes.body
     for each in first:
         drives = [m for m in later if Came(each.i) in m and Reduced(axis) in m and GRADIENT in m]
         if not drives or body.inputs[each.i].type.size != 1 or GRADIENT in each.marks:
             continue
-        made = maker(body, body.outputs[each.o])
+        equation = maker(body, body.outputs[each.o])
         yield P119.at(
-            (made.location if made is not None else None) or subject.place,
+            (equation.location if equation is not None else None) or subject.place,
             f"{subject.input_name(each.i)} is a number that each of {flow.sizes[axis]} lanes of "
             f"{axis!r} changes on its own, and shared parameters are updated with it: lanes drift "
             "apart",
@@ -134,24 +144,28 @@ def _driven(
 
 
 def _own_gradients(
-    subject: Subject, flow: LaneFlow, outputs: Sequence[Marks], apart: Sequence[Apart], axis: Any
+    subject: Subject,
+    flow: LaneFlow,
+    outputs: Sequence[Marks],
+    diverging: Sequence[DivergingState],
+    axis: Any,
 ) -> Iterator[Finding]:
     """Gradients of a lane's own rows in updates of what all lanes share."""
     roles, body = flow.lanes.frame.body_roles, flow.lanes.body
     updates = [outputs[o] for _, o in subject.state]
-    own = [each for each in apart if _has_own_gradient(each.marks, axis)]
+    own = [each for each in diverging if _has_own_gradient(each.marks, axis)]
     if any([subject.is_same_in_lanes(each.i) is False for each in own]):
         return  # each lane was given its own
-    found = [each for each in own if _is_said(subject, flow, updates, each, axis)]
+    found = [each for each in own if _is_meant(subject, flow, updates, each, axis)]
     if not found:
         return
     each = found[0]
-    made = maker(body, body.outputs[each.o])
+    equation = maker(body, body.outputs[each.o])
     others = f" (and {len(found) - 1} more)" if found[1:] else ""
     n = flow.sizes[axis]
     how = "comes in" if not roles[each.i].axes else "is"
     yield P119.at(
-        (made.location if made is not None else None) or subject.place,
+        (equation.location if equation is not None else None) or subject.place,
         f"{subject.input_name(each.i)}{others} {how} the same in all {n} lanes of {axis!r}, and is "
         "updated here with the gradient of one lane's rows, which nothing reduces over that axis: "
         f"lanes drift apart, and what the first one has learned from 1/{n} of the data is kept",
@@ -165,10 +179,10 @@ def _has_own_gradient(marks: Marks, axis: Any) -> bool:
     return OwnGradient(axis) in marks and not of_reduced
 
 
-def _is_said(
-    subject: Subject, flow: LaneFlow, updates: Sequence[Marks], each: Apart, axis: Any
+def _is_meant(
+    subject: Subject, flow: LaneFlow, updates: Sequence[Marks], each: DivergingState, axis: Any
 ) -> bool:
-    """Whether the program says that lanes are to share what came ``apart``: it reduces the loss,
+    """Whether the program says that lanes are to share what came apart: it reduces the loss,
     or other gradients with it, or gives one value to all lanes."""
     roles = flow.lanes.frame.body_roles
     if not roles[each.i].axes:
@@ -181,16 +195,16 @@ def _is_said(
 
 def maker(body: Program, atom: Atom) -> Equation | None:
     """The equation that made ``atom``, in a loop the one that makes it there."""
-    made = made_by(body, atom)
-    frame = made.frame if made is not None else None
-    if made is None or frame is None or not isinstance(frame.runs, Loop | Once):
-        return made
-    o, inside = made.outputs.index(cast(Var, atom)), frame.programs[0]
-    if len(inside.outputs) != len(made.outputs) or written_on_one_line(inside):
-        return made
-    return maker(inside, inside.outputs[o]) or made
+    equation = producer(body, atom)
+    frame = equation.frame if equation is not None else None
+    if equation is None or frame is None or not isinstance(frame.runs, Loop | Once):
+        return equation
+    o, inside = equation.outputs.index(cast(Var, atom)), frame.programs[0]
+    if len(inside.outputs) != len(equation.outputs) or written_on_one_line(inside):
+        return equation
+    return maker(inside, inside.outputs[o]) or equation
 
 
-def made_by(body: Program, atom: Atom) -> Equation | None:
+def producer(body: Program, atom: Atom) -> Equation | None:
     """The equation of ``body`` that made ``atom``."""
     return next((e for e in reversed(body.equations) if atom in e.outputs), None)

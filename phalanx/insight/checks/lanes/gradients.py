@@ -58,7 +58,7 @@ class Loss(Struct, frozen=True):
     """Of a value: it is a number, or a sum of such, that was made at a location: as ``is_mean``,
     or made of one."""
 
-    made: int
+    place: int
     is_mean: bool
 
 
@@ -101,8 +101,8 @@ class Beginnings:
             passing = frozenset([m for m in marks if type(m) not in (Begun, Loss)])
         if is_again and _begins(e, operands):
             return passing | self._begun(e, here)
-        made = self._loss(e, here, operands)
-        return passing | made if made else passing
+        loss = self._loss(e, here, operands)
+        return passing | loss if loss else passing
 
     def _begun(self, e: Equation, loss: int) -> Marks:
         marks: set[Any] = {GRADIENT}
@@ -127,8 +127,8 @@ class Beginnings:
             return frozenset()
         is_mean = any([m.is_mean for m in known]) or self._is_quotient(e)
         is_scaled = e.prim in (mul, div) and any([type(a) is Literal for a in e.inputs])
-        kept = known if is_scaled and len(known) < _MOST else frozenset[Any]()
-        return kept | {Loss(here, is_mean)}
+        losses = known if is_scaled and len(known) < _MOST else frozenset[Any]()
+        return losses | {Loss(here, is_mean)}
 
     def _is_quotient(self, e: Equation) -> bool:
         """Whether a number is a sum of rows, divided by how many they are; to divide by two is

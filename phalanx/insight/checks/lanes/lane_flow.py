@@ -25,12 +25,12 @@ from phalanx.insight.checks.findings import Code, Finding
 from phalanx.insight.checks.lanes.divergence import (
     Reduced,
     Sent,
-    apart_still,
     is_shared,
     own_gradients,
     own_no_more,
     parting,
     parts,
+    still_diverging,
 )
 from phalanx.insight.checks.lanes.gradients import (
     BEGUN,
@@ -121,7 +121,7 @@ class Sample(Struct, frozen=True):
     place: Location
 
 
-class MadeOfSample(Struct, frozen=True):
+class DerivedFromSample(Struct, frozen=True):
     """Of a value: it is made of a sample, but not one by one, as a gradient is of parameters."""
 
     of: Sample
@@ -173,9 +173,9 @@ class LaneFlow(Flow):
         ]
 
     def outputs(
-        self, alike: frozenset[int] = frozenset(), told: Mapping[int, Any] = NO_MARKS
+        self, alike: frozenset[int] = frozenset(), marked: Mapping[int, Any] = NO_MARKS
     ) -> list[Marks]:
-        """The marks of the outputs, if inputs have the marks that are ``told`` of them; what is
+        """The marks of the outputs, if inputs have the marks that are ``marked`` of them; what is
         found on the way is in ``findings``."""
         self.findings.clear()
         self.met.clear()
@@ -184,7 +184,7 @@ class LaneFlow(Flow):
         self.summed.clear()
         self.joined.clear()
         inputs = self.inputs(alike)
-        for i, mark in told.items():
+        for i, mark in marked.items():
             inputs[i] |= {mark}
         outputs = self.run(self.lanes.body, inputs)
         for excess in {mark for marks in outputs for mark in marks if type(mark) is Excess}:
@@ -230,7 +230,7 @@ class LaneFlow(Flow):
                 marks = parting(e, operands, marks, self.axes)
             elif GRADIENT in marks:
                 marks = own_gradients(marks, self.axes)
-            marks = apart_still(e, operands, marks)
+            marks = still_diverging(e, operands, marks)
             marks = self._averaged(e, operands, marks)
         if self.draws:
             marks = self._with_samples(e, operands, marks)
@@ -240,15 +240,15 @@ class LaneFlow(Flow):
 
     def is_exchanged(self, marks: Marks) -> bool:
         """Whether lanes have reduced, or gathered, the number itself that has ``marks``."""
-        made = [m.made for m in marks if type(m) is Loss]
-        return bool(made) and self.joined.issuperset(made)
+        places = [m.place for m in marks if type(m) is Loss]
+        return bool(places) and self.joined.issuperset(places)
 
     def report(self, finding: Finding) -> None:
         """Note a finding, if marks are final."""
         if self.settled:
             self.findings[finding] = None
 
-    def said(self, axes: Sequence[Any]) -> str:
+    def text(self, axes: Sequence[Any]) -> str:
         """The names of ``axes``."""
         return ", ".join(map(repr, axes))
 
@@ -256,7 +256,7 @@ class LaneFlow(Flow):
         """To what lanes along ``axes`` belong."""
         if self.unnamed:
             return f" of the vmap at {self.lanes.equation.location}"
-        return f" of {self.said(axes)}"
+        return f" of {self.text(axes)}"
 
     def count(self, axes: Sequence[Any]) -> int:
         """How many lanes there are along ``axes``."""
@@ -273,59 +273,59 @@ class LaneFlow(Flow):
         if not _communicates(e):
             return several
         here = [a for a in e.axes if a in self.sizes]
-        self.joined.update([m.made for m in NOTHING.union(*operands) if type(m) is Loss])
+        self.joined.update([m.place for m in NOTHING.union(*operands) if type(m) is Loss])
         if e.prim in (psum, psum_scatter) and e.params.get("groups") is None and here:
             pairs = zip(several, operands, e.inputs, e.outputs, strict=True)
             several = [self._summed(e, here, *each) for each in pairs]
         reduced = frozenset([Reduced(a) for a in here])
         if e.prim in _SAME_FOR_ALL and e.params.get("groups") is None:
             return [marks | reduced for marks in several]
-        made = reduced.union([Sent(a) for a in here])
-        return [own_no_more(marks) | made for marks in several]
+        marks_here = reduced.union([Sent(a) for a in here])
+        return [own_no_more(marks) | marks_here for marks in several]
 
     def _summed(
-        self, e: Equation, axes: list[Any], result: Marks, given: Marks, x: Atom, y: Var
+        self, e: Equation, axes: list[Any], result: Marks, operand: Marks, x: Atom, y: Var
     ) -> Marks:
-        alike = [a for a in axes if a not in given]
+        alike = [a for a in axes if a not in operand]
         primal, repeated = self.met.get(id(e.location), (e, alike))
         if primal is not e and e.location is not None:
             # what was made of a sum, and so comes from its line, is the derivative
             own = tuple([a for a in alike if a not in repeated])
-            if own and _SHARE not in given:
+            if own and _SHARE not in operand:
                 return result | {Excess(own, self.count(own), e.location)}
             return result
         self.met[id(e.location)] = e, alike
-        if _SEED in given and self.reduced.isdisjoint(axes):
-            return result - {_SEED} | {Summed(tuple(axes))} | self._totals(e, given, axes)
+        if _SEED in operand and self.reduced.isdisjoint(axes):
+            return result - {_SEED} | {Summed(tuple(axes))} | self._totals(e, operand, axes)
         self.reduced.update(axes)
-        for sample in given if alike else ():
+        for sample in operand if alike else ():
             if type(sample) is Sample and set(alike).issubset(sample.axes):
                 self._report_same_sample(sample)
-        summed = [m for m in given if type(m) is Summed and set(m.axes).issuperset(alike)]
-        excess = [m for m in given if type(m) is Excess and not set(m.axes).isdisjoint(axes)]
+        summed = [m for m in operand if type(m) is Summed and set(m.axes).issuperset(alike)]
+        excess = [m for m in operand if type(m) is Excess and not set(m.axes).isdisjoint(axes)]
         is_mean = self._is_mean(x, y, self.count(axes))
         if excess and not is_mean:
             self._report_summed(e, excess[0])
         if summed and alike and is_mean:
             self._report_no_mean(e, alike)
-        if alike and INPUT in given and not is_mean and not excess:
+        if alike and INPUT in operand and not is_mean and not excess:
             self._report_repeated(e, alike)
-        return self._joined(e, given, result.difference(excess, summed), axes, is_mean)
+        return self._joined(e, operand, result.difference(excess, summed), axes, is_mean)
 
     def _joined(
-        self, e: Equation, given: Marks, result: Marks, axes: list[Any], is_mean: bool
+        self, e: Equation, operand: Marks, result: Marks, axes: list[Any], is_mean: bool
     ) -> Marks:
         """What a sum over lanes, or their mean, makes of losses and of their gradients."""
-        losses = [m for m in given if type(m) is Loss]
-        self.summed.update([m.made for m in losses])
-        self.averaged.update([m.made for m in losses if m.is_mean and is_mean])
+        losses = [m for m in operand if type(m) is Loss]
+        self.summed.update([m.place for m in losses])
+        self.averaged.update([m.place for m in losses if m.is_mean and is_mean])
         gone = [m for m in result if is_mean and type(m) is Total]
-        totals = NOTHING if is_mean else self._totals(e, given, axes)
+        totals = NOTHING if is_mean else self._totals(e, operand, axes)
         return own_no_more(result).difference(gone) | totals
 
-    def _totals(self, e: Equation, given: Marks, axes: list[Any]) -> Marks:
+    def _totals(self, e: Equation, operand: Marks, axes: list[Any]) -> Marks:
         n, place = self.count(axes), self.place(e) or self.subject.place
-        losses = [m.loss for m in given if type(m) is GradientOf] if n > 1 else []
+        losses = [m.loss for m in operand if type(m) is GradientOf] if n > 1 else []
         return frozenset([Total(loss, tuple(axes), n, place) for loss in losses])
 
     def _averaged(self, e: Equation, operands: Sequence[Marks], marks: Marks) -> Marks:
@@ -385,7 +385,7 @@ class LaneFlow(Flow):
                 return marks | {sample}
             return marks
         if not _is_elementwise(e):
-            derived = map(MadeOfSample, marks & self.samples)
+            derived = map(DerivedFromSample, marks & self.samples)
             return marks.difference(self.samples, self.rows).union(derived)
         for sample in marks & self.samples if self.samples else ():
             if self._meets_lanes(sample, e, operands):
@@ -403,7 +403,7 @@ class LaneFlow(Flow):
             m
             for a, m in zip(e.inputs, operands, strict=True)
             if type(a) is Var
-            and m.isdisjoint({sample, MadeOfSample(sample)})
+            and m.isdisjoint({sample, DerivedFromSample(sample)})
             and a.type.shape == e.outputs[0].type.shape
         ]
         axes = map(Row, sample.axes) if self.unnamed else sample.axes
@@ -421,7 +421,7 @@ class LaneFlow(Flow):
                 yield P120.at(
                     m.place,
                     f"the gradients of a loss are summed here over the {m.n} lanes of "
-                    f"{self.said(m.axes)}, but the loss is averaged: updates are {m.n} times as "
+                    f"{self.text(m.axes)}, but the loss is averaged: updates are {m.n} times as "
                     "large as with averaged gradients",
                 )
 
@@ -429,7 +429,7 @@ class LaneFlow(Flow):
         self.report(
             P104.at(
                 excess.place,
-                f"the gradient of a value that was reduced here over {self.said(excess.axes)} is "
+                f"the gradient of a value that was reduced here over {self.text(excess.axes)} is "
                 f"returned or used in an update by each of {excess.n} lanes without a reduction: "
                 f"it is {_times(excess.n)} what that lane contributes, and not the mean over lanes",
             )
@@ -440,7 +440,7 @@ class LaneFlow(Flow):
         self.report(
             P104.at(
                 place,
-                f"the gradient of a value that was reduced over {self.said(excess.axes)}, at "
+                f"the gradient of a value that was reduced over {self.text(excess.axes)}, at "
                 f"{excess.place}, is summed over it, so the gradient is {_times(excess.n)} too "
                 "large",
             )
@@ -451,7 +451,7 @@ class LaneFlow(Flow):
         self.report(
             P104.at(
                 place,
-                f"the mean over {self.said(alike)} of a gradient with respect to what is "
+                f"the mean over {self.text(alike)} of a gradient with respect to what is "
                 "replicated, which is the sum over all lanes already: it stays "
                 f"{_times(n)} the mean",
                 "Differentiate lax.pmean of the loss: its gradient is the mean over lanes, and "
@@ -464,7 +464,7 @@ class LaneFlow(Flow):
         self.report(
             P103.at(
                 place,
-                f"{e.prim.name} over {self.said(alike)} of a value that is the same in all "
+                f"{e.prim.name} over {self.text(alike)} of a value that is the same in all "
                 f"{n} lanes: the sum is {_times(n)} the value",
             )
         )
@@ -542,7 +542,7 @@ def unreachable_collectives(subject: Subject, flow: LaneFlow) -> Iterator[Findin
         named = ", ".join(sorted({x.prim.name for x in collectives}))
         yield P101.at(
             e.location or subject.place,
-            f"lanes of {flow.said(sorted(axes, key=str))} may decide differently here, around "
+            f"lanes of {flow.text(sorted(axes, key=str))} may decide differently here, around "
             f"{named} at {lines_of(collectives)}: other libraries would hang; here the lanes that "
             "do not come there contribute their values all the same",
         )

@@ -17,11 +17,11 @@ from phalanx.core.runs import Loop, Once
 from phalanx.insight.checks.findings import Code, Finding
 from phalanx.insight.checks.lanes.divergence import Parted, Reduced, Sent, is_shared
 from phalanx.insight.checks.lanes.diverging_state import (
-    Apart,
+    DivergingState,
     drifting,
-    made_by,
     maker,
     parted_at,
+    producer,
     replicated,
 )
 from phalanx.insight.checks.lanes.gradients import GRADIENT, OwnGradient
@@ -68,11 +68,11 @@ def between_lanes(subject: Subject) -> Iterator[Finding]:
         yield from _untrue_promises(subject, flow, outputs)
         if lanes is subject.lanes:  # whose results nobody reduces before they are returned
             yield from flow.totals([outputs[o] for _, o in subject.state])
-            outputs, apart = replicated(flow, outputs, subject.state)
+            outputs, diverging = replicated(flow, outputs, subject.state)
             yield from _unreduced(subject, flow, outputs)
-            yield from _own_statistics(subject, flow, outputs, apart)
+            yield from _own_statistics(subject, flow, outputs, diverging)
             if not missed:
-                yield from drifting(subject, flow, outputs, apart)
+                yield from drifting(subject, flow, outputs, diverging)
 
 
 def _untrue_promises(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterator[Finding]:
@@ -109,8 +109,8 @@ def _unreduced(subject: Subject, flow: LaneFlow, outputs: list[Marks]) -> Iterat
             number = _number(body, atom, axis)
             if o in state or not alone or number is None or flow.is_exchanged(outputs[o]):
                 continue
-            made = maker(*number)
-            place = made.location if made is not None else None
+            equation = maker(*number)
+            place = equation.location if equation is not None else None
             yield P105.at(
                 place or subject.place,
                 f"this number is not reduced over {axis!r}: each of {flow.sizes[axis]} lanes "
@@ -126,11 +126,11 @@ def _number(body: Program, atom: Atom, axis: Any) -> tuple[Program, Atom] | None
         return None
     if atom.type.size == 1:
         return body, atom
-    made = made_by(body, atom)
-    frame = None if made is None else made.frame
-    if made is None or frame is None or not isinstance(frame.runs, Loop | Once):
+    equation = producer(body, atom)
+    frame = None if equation is None else equation.frame
+    if equation is None or frame is None or not isinstance(frame.runs, Loop | Once):
         return None
-    o = made.outputs.index(cast(Var, atom))
+    o = equation.outputs.index(cast(Var, atom))
     role, inside = frame.outs[o], frame.programs[0]
     if role is CARRY or axis not in inside.axes:
         return None
@@ -138,11 +138,11 @@ def _number(body: Program, atom: Atom, axis: Any) -> tuple[Program, Atom] | None
 
 
 def _own_statistics(
-    subject: Subject, flow: LaneFlow, outputs: list[Marks], apart: Sequence[Apart]
+    subject: Subject, flow: LaneFlow, outputs: list[Marks], diverging: Sequence[DivergingState]
 ) -> Iterator[Finding]:
     """Running means that lanes do not share, where they share other results."""
     body = flow.lanes.body
-    for each in apart:
+    for each in diverging:
         i, o, axes = each.i, each.o, flow.axes & outputs[each.o]
         if any([_is_of_gradients(each.marks, axis) for axis in axes]):
             continue  # as the momentum is
@@ -153,7 +153,7 @@ def _own_statistics(
             yield P108.at(
                 place or subject.place,
                 f"{subject.input_name(i)} is a running mean that each lane of "
-                f"{flow.said(sorted(axes, key=str))} updates with its own rows alone, while other "
+                f"{flow.text(sorted(axes, key=str))} updates with its own rows alone, while other "
                 "state is the same in all lanes: lanes drift apart, and the first one's is kept",
             )
 

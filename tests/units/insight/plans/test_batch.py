@@ -66,7 +66,7 @@ ADAPTER = {"a": normal(WIDE, 2), "b": normal(2, 64)}
 def test_weights_that_stay_are_no_batch(rows):
     base, batch = weights(), (normal(rows, TIMES, WIDE), normal(rows, TIMES, WIDE))
     found = planned(adapted, ADAPTER, base, *batch)
-    assert (found.batch, found.parted.said) == (rows, "dimension 0 of x, dimension 0 of y")
+    assert (found.batch, found.parted.text) == (rows, "dimension 0 of x, dimension 0 of y")
     assert found.parted.doubt == ""
     assert found.state == sum(a.nbytes for a in (*ADAPTER.values(), *base.values()))
     assert found.sequences.length == TIMES
@@ -112,10 +112,10 @@ def of_rows_first(w, x, y):
 def test_rows_are_not_the_times_of_a_recurrence():
     x, y = normal(TIMES, ROWS, NARROW), normal(TIMES, ROWS, NARROW)
     found = planned(of_times_first, RECURRENT, x, y)
-    assert (found.batch, found.parted.said) == (ROWS, "dimension 1 of x, dimension 1 of y")
+    assert (found.batch, found.parted.text) == (ROWS, "dimension 1 of x, dimension 1 of y")
     x, y = normal(ROWS, TIMES, NARROW), normal(ROWS, TIMES, NARROW)
     found = planned(of_rows_first, RECURRENT, x, y)
-    assert (found.batch, found.parted.said) == (ROWS, "dimension 0 of x, dimension 0 of y")
+    assert (found.batch, found.parted.text) == (ROWS, "dimension 0 of x, dimension 0 of y")
     assert agrees(of_rows_first, (RECURRENT, x, y), data=8).in_shardings[1].spec[0]
 
 
@@ -134,7 +134,7 @@ def test_rows_are_not_the_parts_of_which_gradients_are_accumulated():
     w = {n: RECURRENT[n] for n in ("in", "out")}
     x, y = normal(4, ROWS, NARROW), normal(4, ROWS, NARROW)
     found = planned(of_parts, w, x, y)
-    assert (found.batch, found.parted.said) == (ROWS, "dimension 1 of x, dimension 1 of y")
+    assert (found.batch, found.parted.text) == (ROWS, "dimension 1 of x, dimension 1 of y")
     train = agrees(of_parts, (w, x, y), data=8)
     assert train.in_shardings[1].spec == ph.P(None, ("data", "fsdp"))
 
@@ -150,5 +150,5 @@ def test_rows_are_not_a_sequence_of_which_attention_needs_all():
     w = {n: a for n, a in weights().items() if n in "qkv" or n == "out"}
     found = planned(step, w, normal(TIMES, 2, WIDE), normal(TIMES, 2, WIDE))
     assert (found.batch, found.sequences.length) == (2, TIMES)
-    assert found.parted.said == "dimension 1 of x, dimension 1 of y"
-    assert found.sequences.said == "dimension 0 of x, dimension 0 of y"
+    assert found.parted.text == "dimension 1 of x, dimension 1 of y"
+    assert found.sequences.text == "dimension 0 of x, dimension 0 of y"

@@ -122,7 +122,7 @@ def test_what_goes_through_layers_has_rows():
 
     x = of(ROWS, NARROW)
     found = load_of(ph.jit(layers).trace(of(5, NARROW, NARROW), x, x)).parted
-    assert found.rows == ROWS and found.said == "dimension 0 of x, dimension 0 of y"
+    assert found.rows == ROWS and found.text == "dimension 0 of x, dimension 0 of y"
 
 
 def test_convolutions_have_weights_that_are_not_parted():

@@ -113,9 +113,9 @@ def sequences(step, *args):
 def test_they_are_what_products_by_weights_keep():
     found = sequences(attending, W, *BATCH)
     assert found.length == LENGTH and set(found.along.values()) == {1}
-    assert found.said == "dimension 1 of x, dimension 1 of y"
+    assert found.text == "dimension 1 of x, dimension 1 of y"
     found = sequences(of_words, TABLE, *WORDS)
-    assert found.length == LENGTH and found.said == "dimension 1 of words, dimension 1 of wanted"
+    assert found.length == LENGTH and found.text == "dimension 1 of words, dimension 1 of wanted"
 
 
 def test_where_there_are_none():

@@ -21,14 +21,14 @@ from phalanx.transforms.products import PRODUCTS
 from phalanx.transforms.storage import size_in_bytes
 from phalanx.transforms.work import operations
 
-__all__ = ["KeptDimensions", "KeptOperations"]
+__all__ = ["DimensionNotes", "ProductOperations"]
 
 
-class KeptOperations(Struct):
+class ProductOperations(Struct):
     """Operations of products whose results have the dimension, that sum over it, and that have
     nothing along it."""
 
-    kept: float = 0.0
+    along: float = 0.0
     summed: float = 0.0
     without: float = 0.0
 
@@ -38,7 +38,7 @@ class KeptOperations(Struct):
         return self.summed + self.without
 
 
-class KeptDimensions(Notes):
+class DimensionNotes(Notes):
     """Notes of a dimension that values are marked with which products keep it, those by weights and
     the others, and what chips exchange that have parts of it.
 
@@ -51,7 +51,7 @@ class KeptDimensions(Notes):
 
     def __init__(self, sizes: Set[tuple[int, int]]) -> None:
         self.sizes = sizes
-        self.by_weights, self.others = KeptOperations(), KeptOperations()
+        self.by_weights, self.others = ProductOperations(), ProductOperations()
         self.exchanged = self.largest = self.count = 0.0
 
     def product(self, e: Equation, marks: Sequence[Mark], often: float) -> bool:
@@ -106,9 +106,9 @@ def _labels(e: Equation, marks: Sequence[Mark], operands: Sequence[Labels]) -> s
     return found.difference([None])
 
 
-def _add(to: KeptOperations, count: float, keeps: bool, has: bool) -> None:
+def _add(to: ProductOperations, count: float, keeps: bool, has: bool) -> None:
     if keeps:
-        to.kept += count
+        to.along += count
     elif has:
         to.summed += count
     else:

@@ -283,8 +283,8 @@ def device_put(
     (2,)
     """
     leaves, treedef = tree.flatten(x)
-    given_up = tree.broadcast_prefix(donate, x, "device_put donate")
-    if may_alias and any(given_up):
+    donated = tree.broadcast_prefix(donate, x, "device_put donate")
+    if may_alias and any(donated):
         raise ValueError(
             "device_put: donate and may_alias cannot both be true: what shares the memory of x "
             "keeps x from giving it up; choose one"
@@ -294,7 +294,7 @@ def device_put(
         leaves = [leaf.copy() if isinstance(leaf, DeviceArray) else leaf for leaf in leaves]
     with Explicitly():
         out = [_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)]
-    for leaf, placed, gone in zip(leaves, out, given_up, strict=True):
+    for leaf, placed, gone in zip(leaves, out, donated, strict=True):
         if gone and isinstance(leaf, DeviceArray) and placed is not leaf:
             leaf._forget("was given up to device_put")
     return treedef.unflatten(out)

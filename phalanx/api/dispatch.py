@@ -37,7 +37,9 @@ from phalanx.run.backend import Executable
 from phalanx.run.calls import CachedCall, Call, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
-KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
+CAPACITY = (
+    512  # programs of a function; one that was not called during so many others may be dropped
+)
 
 
 class ArgStructure:
@@ -71,17 +73,17 @@ class Caches:
     __slots__ = ("calls", "flat", "recent", "structures", "traced")
 
     def __init__(self) -> None:
-        self.traced: Recent[Any] = Recent(KEPT)
+        self.traced: Recent[Any] = Recent(CAPACITY)
         # by the signatures of the leaves, the static values, the settings, and the structure of the
         # arguments, if these are not leaves by position
-        self.calls: Recent[CachedCall] = Recent(KEPT)
+        self.calls: Recent[CachedCall] = Recent(CAPACITY)
         # by structure, and which arguments are static
-        self.structures: Recent[ArgStructure] = Recent(KEPT)
+        self.structures: Recent[ArgStructure] = Recent(CAPACITY)
         self.flat = False  # whether there are calls without a structure in their key
         self.recent: tuple[ArgStructure, ...] = ()  # those that find leaves, the last ones first
 
     def key(self, arguments: CallArgs) -> tuple[Any, ...]:
-        """Where in the table is the call with these arguments."""
+        """The key of the call with these arguments."""
         static = arguments.static
         key = (*arguments.signatures, *static.values, settings().key)
         if not (arguments.kwargs or static.places) and _is_flat(
@@ -158,7 +160,7 @@ def caches_of(fun: Any, options: tuple[Any, ...]) -> Caches:
         key = (reference, *distinct)
         of_function = _by_function[key]
         if of_function is None:
-            of_function = _by_function[key] = Recent(KEPT)
+            of_function = _by_function[key] = Recent(CAPACITY)
         caches = of_function[options]
         if caches is None:
             caches = of_function[options] = Caches()
@@ -250,7 +252,7 @@ class Dispatched:
                 why, place = moved(key, list(calls), names, len(leaves)), user_location()
                 log.warn("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
-            if stages.on_compiled or stages.on_given:
+            if stages.on_compiled or stages.on_compiled_call:
                 every, named = arguments.restored()
                 stages.tell_of(self.trace(*every, **named), leaves)
         if not config.looks_for_nonfinite:

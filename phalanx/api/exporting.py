@@ -276,10 +276,10 @@ class Exported:
         >>> print(exported.vjp().call(3.0, 1.0)[0])
         6.0
         """
-        return self._made_derivative
+        return self._cached_derivative
 
     @functools.cached_property
-    def _made_derivative(self) -> Exported | None:
+    def _cached_derivative(self) -> Exported | None:
         return self._derivative()
 
     @hiding

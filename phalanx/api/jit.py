@@ -100,8 +100,9 @@ class Jitted(StagedFunction):
         return TracedFunction(program, captured, flat.out_tree, written, flat.stored)
 
     def _with_sums(self, program: Program, out_tree: Any, written: int) -> Program:
-        """``program``, whose results are sums that are still to be taken where that is asked for,
-        and no others; the first of them are what was ``written``."""
+        """``program`` with results that are unreduced where ``out_shardings`` ask for it, and
+        summed elsewhere. The first ``written`` outputs are values of references, and stay as they
+        are."""
         if self.outs.nothing:
             return program
         outs: list[Sharding | None] = [None] * len(program.outputs)

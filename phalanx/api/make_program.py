@@ -133,7 +133,7 @@ def eval_shape(fun: Callable[P, Any], *args: Any, **kwargs: Any) -> Any:
 
     Returns:
         The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves, which ``fun`` may return
-        itself. What is said of how a result lies, as by ``out_shardings``, is there, too.
+        itself. They have the shardings that are requested, as by ``out_shardings``.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.eval_shape(jnp.sum, phalanx.ShapeDtypeStruct((2, 3), "float32"))

@@ -35,8 +35,8 @@ def devices_of_all(
     """The devices of the first of ``leaves`` that is an array over processes; None if none is.
 
     Raises:
-        DeviceError: it is only among what is not mapped, so that nothing tells whether the rows
-            of what is are all that there are, or those of this process.
+        DeviceError: such an array is there, but none that is mapped, so nothing tells whether the
+            rows of the mapped arguments are all rows, or those of this process.
     """
     spanning = over_processes(leaves)
     if not spanning:

@@ -239,11 +239,11 @@ def _of(
     placed: dict[int, DeviceArray] = {}  # what lies on several devices is copied from the host once
     local: list[DeviceArray] = []
     for part, device in zip(parts, sharding.local_devices, strict=True):
-        home = sharding.on(device)
+        single = sharding.on(device)
         if id(part) not in placed:
             host = not isinstance(part, DeviceArray)
-            placed[id(part)] = place(part, typeof(part), home) if host else part
-        local.append(moved(placed[id(part)], home))
+            placed[id(part)] = place(part, typeof(part), single) if host else part
+        local.append(moved(placed[id(part)], single))
     on_one_device = len(sharding.device_list) == 1
     return moved(local[0], sharding) if on_one_device else assemble(local, type, sharding)
 

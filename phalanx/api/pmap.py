@@ -269,8 +269,8 @@ class Pmapped(StagedFunction):
         return flat.out_tree.unflatten(placed)
 
     def _mesh_of_lanes(self, sizes: Axes, devices: tuple[Any, ...]) -> Mesh:
-        """Those of the mesh, or else of ``devices``, over which the lanes of axes of such ``sizes``
-        lie."""
+        """The devices that have lanes, where the axes have these ``sizes``, as a mesh: a part of
+        the mesh of the function, or else of ``devices``."""
         lanes, mesh = {str(axis): size for axis, size in sizes}, self.axes.mesh
         if mesh is None:
             mesh = Mesh(placement.row(devices), tuple(lanes))

@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.api.aot import abstract
 from phalanx.api.arguments import LeafNames
-from phalanx.api.dispatch import KEPT
+from phalanx.api.dispatch import CAPACITY
 from phalanx.api.traced_function import TracedFunction
 from phalanx.base.recent import Recent
 from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
@@ -83,7 +83,7 @@ class RefCall(CachedCall):
         self._traced = traced
         self._who = who
         self._compile = compile
-        self._calls: Recent[Call] = Recent(KEPT)
+        self._calls: Recent[Call] = Recent(CAPACITY)
 
     def refs(self, leaves: Sequence[Any]) -> Sequence[Ref]:
         return [*self._traced.written, *(leaves[i] for i in self._traced.stored)]

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from phalanx.api.arguments import LeafNames, Static, shown_call
-from phalanx.base.config import told_apart
+from phalanx.base.config import differing_options
 from phalanx.base.recent import Recent
 from phalanx.core.types import ArrayType
 
@@ -123,7 +123,7 @@ def _differences(old: TraceKey, new: TraceKey, names: LeafNames) -> Iterator[str
             if was != now:
                 yield f"{names[i]} is {now!r}, and was {was!r}{_how(was, now)}"
     if old.settings != new.settings:
-        yield from told_apart(old.settings, new.settings)
+        yield from differing_options(old.settings, new.settings)
     if old.scope != new.scope:
         yield f"axes in scope are {_axes(new.scope)}, and were {_axes(old.scope)}"
     if old.context != new.context:

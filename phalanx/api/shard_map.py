@@ -65,8 +65,8 @@ from phalanx.transforms.stage import is_value, loaded
 
 
 class _Context(Struct, frozen=True):
-    """Where a call runs, and what its arguments say of ``in_specs``, which are not given, leaf by
-    leaf."""
+    """Where a call runs; and the specs that follow from its arguments, leaf by leaf, if
+    ``in_specs`` are left out."""
 
     mesh_axes: Positions
     in_specs: tuple[PartitionSpec, ...] | None
@@ -127,7 +127,8 @@ class ShardMapped(StagedFunction):
         return super()._call(arguments)
 
     def _evaluate(self, arguments: CallArgs) -> Any:
-        """Operation by operation where Python looks at values; at such as positions agree on."""
+        """Compiled; or operation by operation, if the function looks at values. It may look at
+        those that are the same at all positions."""
         try:
             return super()._evaluate(arguments)
         except ConcretizationTypeError as traced:
@@ -204,8 +205,9 @@ class ShardMapped(StagedFunction):
         arguments: CallArgs,
         mesh_axes: Positions,
     ) -> tuple[list[str], Roles]:
-        """Who says how each result is cut, and what it is to a position: those of the function, and
-        what its arguments hold in the end, cut as before."""
+        """For each result, the beginning of a message about its spec, and its role. Behind the
+        results of the function are the final values of its arguments that are references, which
+        are cut as these were."""
         names, leaves = result_names(flat.out_tree), arguments.names
         specs = Specs(self.who, "out_specs", self.out_specs, mesh_axes.axes, mesh_axes.mesh)
         outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)

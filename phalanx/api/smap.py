@@ -80,7 +80,7 @@ def smap(
     def mapped(*args: Any) -> Any:
         _check_axis(axis_name, who)
         if in_axes is Infer:
-            _check_told(axis_name, who)
+            _check_named(axis_name, who)
         specs = Infer if in_axes is Infer else _cut_at(in_axes, args, fun, axis_name, who)
         return shard_map(fun, in_specs=specs, out_specs=joined, axis_names={axis_name})(*args)
 
@@ -102,7 +102,7 @@ def _check_axis(axis_name: str, who: str) -> None:
         )
 
 
-def _check_told(axis_name: str, who: str) -> None:
+def _check_named(axis_name: str, who: str) -> None:
     """Raise ArgumentError if types of arguments do not tell what ``in_axes`` would say."""
     mesh = get_abstract_mesh()
     if axis_name in set(mesh.axis_names) - set(mesh.explicit_axes):

@@ -80,8 +80,8 @@ class StagedFunction(Dispatched):
     def _places(
         self, traced: TracedFunction, arguments: CallArgs, context: Any, later: bool = False
     ) -> RequestedShardings | None:
-        """Where arguments and results are to lie, None if nothing is said; devices of arguments may
-        be known ``later``.
+        """The shardings that are requested of arguments and results; None: of none. Arguments may
+        be over meshes whose devices are known ``later``.
 
         Raises:
             ValueError: that is not possible.
@@ -147,7 +147,7 @@ class StagedFunction(Dispatched):
         return traced, context
 
     def _stage(self, arguments: CallArgs, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
-        """The function at ``types``, of what its arguments are to it; and of their leaves."""
+        """The function of the leaves of ``arguments``, and what tracing it at ``types`` gave."""
         flat, names = self._flat(arguments), arguments.names.all()
         return flat, stage_with_refs(flat, types, name_of(self.fun), names)
 

@@ -180,7 +180,7 @@ class TracedCall(Struct, frozen=True):
         return self.requested or RequestedShardings.anywhere(self.program)
 
 
-SAID = 4  # arguments and results that are told of
+_FEW = 4  # arguments and results that are told of
 
 
 def few(types: Sequence[Any]) -> str:
@@ -189,8 +189,8 @@ def few(types: Sequence[Any]) -> str:
     >>> few(["f32[]", "f32[3]"]), few(["f32[]"] * 5)
     ('f32[], f32[3]', 'f32[], f32[], f32[], f32[], ... 5 in all')
     """
-    more = f", ... {len(types)} in all" if len(types) > SAID else ""
-    return f"{', '.join(map(str, types[:SAID]))}{more}"
+    more = f", ... {len(types)} in all" if len(types) > _FEW else ""
+    return f"{', '.join(map(str, types[:_FEW]))}{more}"
 
 
 class AheadOfTime:
@@ -303,7 +303,7 @@ Watches = list[Callable[..., None]]
 on_compiled: Watches = []  # told of each function that is compiled
 # likewise, with the leaves of the arguments; what is compiled ahead of time is told of without any,
 # and again when it is called first
-on_given: Watches = []
+on_compiled_call: Watches = []
 on_lowered: Watches = []  # of each that the user lowers ahead of time
 # of each call, outside of programs, of what vmap and grad made of a function, before it is made
 on_transformed: Watches = []
@@ -327,7 +327,7 @@ def tell_of(traced: Traced, leaves: Sequence[Any] | None = None) -> None:
     of time."""
     for watch in on_compiled:
         watch(traced)
-    for watch in on_given:
+    for watch in on_compiled_call:
         watch(traced, leaves)
 
 
@@ -538,7 +538,7 @@ class Compiled(AheadOfTime):
                 self._check_places(operands)
             if not self._is_called:
                 self._is_called = True
-                for watch in on_given:
+                for watch in on_compiled_call:
                     watch(Traced(self._traced), leaves)
             if self._comparison is not None:
                 self._comparison([operands[i] for i in self._positions])

@@ -16,7 +16,7 @@ from phalanx.core.types import Types
 
 
 class SymbolicScope:
-    """Lengths that may be computed with together, and what is said of them.
+    """Lengths that can occur together in expressions, and their constraints.
 
     Args:
         constraints_str: what holds of them, such as "n >= 2": one text, or several.
@@ -226,7 +226,7 @@ def _named(word: ast.expr, name: str) -> bool:
 
 
 def constraints_of(types: Types) -> list[str]:
-    """What is said of the symbolic lengths in ``types``."""
+    """The constraints of the symbolic lengths in ``types``."""
     symbolic = [n for t in types for n in t.shape if isinstance(n, Length)]
     return [*symbolic[0].scope.constraints] if symbolic else []
 

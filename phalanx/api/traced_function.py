@@ -15,8 +15,8 @@ from phalanx.core.refs import Ref, is_lasting, store_all
 class TracedFunction(Struct):
     """A function traced at types: the program, what it closes over, its tree.
 
-    The program gives, before its results, what the references hold in the end that ``written``
-    has, and after them those among its arguments that ``stored`` numbers.
+    Before its results, the program gives the final values of the references in ``written``; after
+    them, those of the references among its arguments, whose numbers are in ``stored``.
     """
 
     program: Program

@@ -24,7 +24,7 @@ _HELD: Final = (
     "imports jax runs on Phalanx in python -m phalanx.as_jax script.py"
 )
 _MAKES_ARRAYS: Final = "jax._src.numpy.array_constructors"  # which reads ours as NumPy does
-_told = False
+_warned = False
 
 
 def is_jax(frame: FrameType) -> bool:
@@ -46,10 +46,10 @@ def advice_on(x: object) -> str:
 
 def look_for_jax(frame: FrameType) -> None:
     """Warn, once in a program, if code of jax runs in ``frame`` that cannot use our arrays."""
-    global _told
-    if _told or not is_jax(frame) or _module(frame) == _MAKES_ARRAYS:
+    global _warned
+    if _warned or not is_jax(frame) or _module(frame) == _MAKES_ARRAYS:
         return
-    _told = True
+    _warned = True
     warnings.warn(REMEDY, RuntimeWarning, **_at_the_user())
 
 

@@ -42,7 +42,7 @@ _MAKING = ("__new__", "__init__")  # instances of classes
 _NAMING = ("__call__", "__getitem__")  # values of enumerations, in the classes of these
 _OF_TREES = tuple(os.path.join(os.path.dirname(__file__), f"{n}.py") for n in ("tree", "registry"))
 _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
-_KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
+_PASSED_ON = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
 _makers: dict[
@@ -238,9 +238,9 @@ def _is_written(entry: TracebackType) -> bool:
 def _explain(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Say of an accident in ``function`` what that was called with.
+    """Add to an ``error`` in ``function`` what that was called with, if the error is an accident.
 
-    Of an operation in it that is refused for how operands lie, that it is one of ``function``.
+    A ShardingTypeError of an operation gets the name of ``function``, which runs the operation.
     """
     if isinstance(error, ShardingTypeError):
         error.called_by(function.__name__)
@@ -262,7 +262,7 @@ def _explain(
     if words.endswith("'key'") and "missing" in words:
         words += ". A key comes from random.key(seed); random.split(key) gives further ones"
     words = f"{_called(function, args, kwargs)}: {words}"
-    if isinstance(error, _KEPT):
+    if isinstance(error, _PASSED_ON):
         error.args = (words,)
         setattr(error, _ACCIDENT, False)
     else:
@@ -301,7 +301,7 @@ def _is_of_a_leaf(error: Exception) -> bool:
     What takes trees apart calls such functions, and nothing else in it raises errors of this kind.
     """
     *_, last = _entries(error.__traceback__)
-    return last.tb_frame.f_code.co_filename in _OF_TREES and not isinstance(error, _KEPT)
+    return last.tb_frame.f_code.co_filename in _OF_TREES and not isinstance(error, _PASSED_ON)
 
 
 def _is_raised_here(error: Exception) -> bool:

@@ -512,7 +512,7 @@ def _key_in_force(state: tuple[Any, ...]) -> int:
     return next(itertools.chain(alike, _numbers))
 
 
-def told_apart(old: int, new: int) -> list[str]:
+def differing_options(old: int, new: int) -> list[str]:
     """How the settings differ that keys stand for, by option."""
     states = {key: state for state, key in _keys.items()}
     if old not in states or new not in states:
@@ -770,7 +770,7 @@ def read_environment() -> None:
     _of_process.refresh(())
 
 
-def said_by(name: str, value: Any) -> str | None:
+def option_source(name: str, value: Any) -> str | None:
     """The environment variable that gave option ``name`` the text ``value``; None: no one did."""
     texts = ((v, _environment[v]) for v in OPTIONS[name].variables if v in _environment)
     return next((variable for variable, text in texts if text == value), None)

@@ -797,7 +797,7 @@ def scalar_held(value: np.generic) -> np.generic:
 
 def held_as(x: np.generic | np.ndarray) -> np.dtype:
     """The dtype in which devices hold a number or an array of NumPy."""
-    return x.dtype if wide.is_kept(x) else canonical(x.dtype)
+    return x.dtype if wide.is_wide(x) else canonical(x.dtype)
 
 
 def _in_range(value: int, dtype: np.dtype) -> int:

@@ -431,7 +431,7 @@ def _divided(x: Any, y: Any) -> tuple[Any, Any]:
     q, r = whole + scope.from_terms(times), scope.from_terms(rest)
     if isinstance(r, int) and r == 0:
         return q, 0
-    if _lies_within(scope, r, y):
+    if _is_within(scope, r, y):
         return q, r
     if isinstance(y, Length) and len(y.terms) > 1:
         q, r = 0, scope.from_terms(scope.terms(x))
@@ -459,7 +459,7 @@ def _without_remainders(scope: Lengths, terms: Terms, y: Any) -> tuple[Terms, An
     return terms, whole
 
 
-def _lies_within(scope: Lengths, r: Any, y: Any) -> bool:
+def _is_within(scope: Lengths, r: Any, y: Any) -> bool:
     """Whether ``0 <= r < y`` is known."""
     low, below = scope.terms(r), scope.terms(y - r - 1)
     return scope.decided(low) is True and scope.decided(below) is True

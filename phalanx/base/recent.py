@@ -38,7 +38,7 @@ class Recent(dict[Any, Any], Generic[Value]):
     (None, 9, 25, False)
     >>> squares.peek(5), squares.peek(2)
     (25, None)
-    >>> sorted(squares.kept())
+    >>> sorted(squares.all_values())
     [9, 16, 25]
     """
 
@@ -79,7 +79,7 @@ class Recent(dict[Any, Any], Generic[Value]):
         value = self[key]
         return default if value is None else value
 
-    def kept(self) -> list[Value]:
+    def all_values(self) -> list[Value]:
         """All values, each of which stays in its generation."""
         return [*{**self._old, **self}.values()]
 

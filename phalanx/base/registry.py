@@ -56,12 +56,12 @@ def _dict(keys: Iterable[Any], children: Iterable[Any]) -> dict[Any, Any]:
     return dict(zip(keys, children, strict=True))
 
 
-_apart: Any = NODES.flatten_one_level
+_flatten: Any = NODES.flatten_one_level
 ENTRIES: dict[type, Registered] = {
-    tuple: Registered(_apart, _from_children(tuple)),
-    list: Registered(_apart, _from_children(list)),
-    dict: Registered(_apart, _dict),
-    NoneType: Registered(_apart, _from_children(lambda _: None)),
+    tuple: Registered(_flatten, _from_children(tuple)),
+    list: Registered(_flatten, _from_children(list)),
+    dict: Registered(_flatten, _dict),
+    NoneType: Registered(_flatten, _from_children(lambda _: None)),
 }
 
 

@@ -42,12 +42,12 @@ class _Array(np.ndarray):
 _NUMBERS: dict[Any, Any] = {
     np.dtype(cls.__base__): cls for cls in (_Float64, _Complex128, _Int64, _UInt64)
 }
-_KEPT = {_Array, *_NUMBERS.values()}
+_WIDE = {_Array, *_NUMBERS.values()}
 
 
-def is_kept(x: Any) -> bool:
+def is_wide(x: Any) -> bool:
     """Whether ``x`` is a constant that keeps its 64 bits."""
-    return type(x) in _KEPT
+    return type(x) in _WIDE
 
 
 def number(value: Any, dtype: np.dtype) -> np.generic:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from phalanx.api.stages import Traced, on_given, watching
+from phalanx.api.stages import Traced, on_compiled_call, watching
 from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, PhalanxError, ProgramMismatch, RuntimeFailure
 from phalanx.base.plain import plain
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"phalanx verify: {e}", file=sys.stderr)
             return 2
     if arguments.answer is not None:
-        with watching(answering(Connection(arguments.answer)), on_given), lines_of_users():
+        with watching(answering(Connection(arguments.answer)), on_compiled_call), lines_of_users():
             return run_reporting(arguments.script, arguments.module, arguments.arguments)
     with ExitStack() as until:
         other = None
@@ -148,7 +148,7 @@ def _another(arguments: argparse.Namespace) -> Generator[Other]:
 def _verifying(against: str, other: Other | None) -> Generator[_Seen]:
     """Verify each function that is compiled inside a block, when it is called first."""
     seen = _Seen(against, other)
-    with watching(seen.look, on_given), lines_of_users():
+    with watching(seen.look, on_compiled_call), lines_of_users():
         yield seen
 
 

@@ -15,7 +15,7 @@ from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Derivative, Primitive
+from phalanx.core.primitive import ZERO, Derivative, Primitive, with_zeros
 from phalanx.core.program import Frame, Program
 from phalanx.core.runs import Marks
 from phalanx.transforms.dce import prune
@@ -70,10 +70,10 @@ def _split(program: Program, active: Marks, policy: Policy) -> _Halves:
     # the residuals computed again, and the linear half
     resuming, linear = parts.resuming, halves.linear
     count = len(primal_half.inputs)
-    kept = len(halves.forwarded)
+    first = len(halves.forwarded)
     again = halves.residuals(resuming.inputs[:count], resuming.outputs)
-    renamed: dict[Any, Any] = dict(zip(linear.inputs[:kept], again, strict=True))
-    tangents = linear.inputs[kept:]
+    renamed: dict[Any, Any] = dict(zip(linear.inputs[:first], again, strict=True))
+    tangents = linear.inputs[first:]
     half = linear.renamed(renamed)
     joined = resuming.update(
         inputs=[*resuming.inputs, *tangents],
@@ -96,8 +96,8 @@ def _linearize(
     def linear(*tangents: Any) -> tuple[Any, ...]:
         nonzero = [t for t in tangents if t is not ZERO]
         again = {**options, "prevent_cse": prevent_cse and parts.recomputes, "again": True}
-        outputs = iter(checkpoint(*start, *nonzero, program=parts.linear, **again))
-        return tuple([next(outputs) if n else ZERO for n in parts.nonzero])
+        outputs = checkpoint(*start, *nonzero, program=parts.linear, **again)
+        return with_zeros(outputs, parts.nonzero)
 
     return results[: len(program.outputs)], linear
 

@@ -8,6 +8,7 @@ rule, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, NoReturn
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
     UserRules,
+    with_zeros,
 )
 from phalanx.core.program import Program
 from phalanx.core.runs import Marks
@@ -169,14 +171,12 @@ def _differentiate(
     types = tuple(typeof(y) for y in out)
     residuals = [*operands.primals[:closed], *(dual.split(x)[0] for x in forward.residuals)]
     with entering(dual.tangents):
-        tangents = iter(
-            linear(
-                *residuals, *operands.tangents, rule=rule, kept=_Kept(forward.context),
-                nonzero=operands.nonzero, known=len(residuals), types=types,
-                forward=_ForwardMode(rule.name, user_location()),
-            )
+        tangents = linear(
+            *residuals, *operands.tangents, rule=rule, context=_Context(forward.context),
+            nonzero=operands.nonzero, known=len(residuals), types=types,
+            forward=_ForwardMode(rule.name, user_location()),
         )  # fmt: skip
-    return out, tuple(next(tangents) if dtypes.is_inexact(t.dtype) else ZERO for t in types)
+    return out, with_zeros(tangents, [dtypes.is_inexact(t.dtype) for t in types])
 
 
 def _check_closed(dual: Dual, results: Sequence[Any], rule: VjpRule) -> None:
@@ -207,20 +207,20 @@ custom_vjp: Primitive = with_rules(
 # ---- its derivative -----------------------------------------------------------------------------
 
 
-class _Kept(Struct, frozen=True):
+class _Context(Struct, frozen=True):
     """What the forward rule leaves for the backward besides arrays."""
 
     value: Any
 
     def __str__(self) -> str:
-        return "kept"
+        return "context"
 
 
 class _ForwardMode(Struct, frozen=True, eq=False):
-    """What is said where tangents are used of function ``name``, differentiated at ``where``.
+    """The error for tangents of function ``name``, differentiated at ``where``, that are used.
 
-    It is said late, as tangents may turn out to be of no use: a loop of unknown length computes all
-    of them together, also for a gradient that only passes by.
+    It is raised late, as tangents may turn out to be of no use: a loop of unknown length computes
+    all of them together, also for a gradient that only passes by.
     """
 
     name: str
@@ -241,7 +241,7 @@ class _ForwardMode(Struct, frozen=True, eq=False):
 
 
 def _linear_types(
-    *_: ArrayType, rule: VjpRule, kept: _Kept, nonzero: Marks, known: int, types: Types,
+    *_: ArrayType, rule: VjpRule, context: _Context, nonzero: Marks, known: int, types: Types,
     forward: _ForwardMode,
 ) -> Types:  # fmt: skip
     return _tangent_types(types)
@@ -280,13 +280,12 @@ def _linear_batch(
 
 
 def _linear_transpose(
-    cts: tuple[Any, ...], *operands: Any, rule: VjpRule, kept: _Kept, nonzero: Marks, known: int,
-    types: Types, **_: Any,
+    cts: tuple[Any, ...], *operands: Any, rule: VjpRule, context: _Context, nonzero: Marks,
+    known: int, types: Types, **_: Any,
 ) -> list[Any]:  # fmt: skip
-    rest = iter(cts)
-    every = [next(rest) if dtypes.is_inexact(t.dtype) else ZERO for t in types]
-    backward = rule.backward(nonzero, kept.value, [*operands[:known], *every])
-    sent = [ct for ct, n in zip(backward, nonzero, strict=True) if n]
+    every = with_zeros(cts, [dtypes.is_inexact(t.dtype) for t in types])
+    backward = rule.backward(nonzero, context.value, [*operands[:known], *every])
+    sent = compress(backward, nonzero)
     linear = [isinstance(x, Linear) for x in operands[known:]]
     return [None] * known + [ct if w else None for ct, w in zip(sent, linear, strict=True)]
 

@@ -1,8 +1,9 @@
 """``custom_vmap``: a function, and a rule for what it does on all lanes of an axis at once.
 
 A derivative of it is such a function, too, whose rule is the derivative of what the rule gives.
-Where no argument has lanes, but a tangent, on all lanes is the function; and where what it closes
-over has lanes, of which the rule does not know, or is differentiated.
+The rule is not asked, and the function itself runs on all lanes, where only tangents of arguments
+have lanes, and where values that the function closes over have lanes or are differentiated: the
+rule does not know of these.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
-from phalanx.control.forward import dense, linearized, paired, placed, types_of
+from phalanx.control.forward import dense, linearized, paired, types_of
 from phalanx.control.result_dims import ResultDims, program_on_lanes
 from phalanx.control.reverse import transposed
 from phalanx.control.rules_on_lanes import (
@@ -39,6 +40,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
     UserRules,
+    with_zeros,
 )
 from phalanx.core.program import Frame, Program, Var
 from phalanx.core.runs import Marks
@@ -140,7 +142,7 @@ def _jvp(
     operands = [*primals, *dense(tangents, types_of(primals), active)]
     results = custom_vmap(*operands, program=both, rule=tangent_rule, closed=closed)
     count = len(program.outputs)
-    return results[:count], placed(results[count:], nonzero)
+    return results[:count], with_zeros(results[count:], nonzero)
 
 
 def _linearize(
@@ -176,16 +178,16 @@ def _linearize(
     def linear(*tangents: Any) -> tuple[Any, ...]:
         operands = [*compress(primals, known), *stored, *dense(tangents, types, active)]
         out = custom_vmap(*operands, program=second, rule=alone, closed=closed)
-        return placed(out, nonzero)
+        return with_zeros(out, nonzero)
 
     return results[:count], linear
 
 
 def _with_tangents(program: Program, rule: LanesRule, found: Marks) -> Marks:
-    """Which results have a tangent: of a user's function those for which it was ``found``.
+    """Which results have a tangent: for a function of the user's those marked in ``found``.
 
-    Of a derivative all: its program may have zeros where its rule has a tangent. What the one
-    makes of what is stored, the other makes of the operands.
+    For a derivative these are all results: its program may have zeros where its rule has a tangent,
+    since the program computes with residuals, and the rule with the operands.
     """
     if type(rule) is VmapRule:
         return found
@@ -232,7 +234,7 @@ def _transpose(
     types = [x.type for x in operands if isinstance(x, Linear)]
     transposed_program = back.frame.programs[0]
 
-    def with_zeros() -> Program:
+    def whole() -> Program:
         return filled(transposed_program, [t.cotangent for t in types], back.nonzero)
 
     backwards = Backwards(rule, linear[len(linear) - rule.total :], types, nonzero)
@@ -240,11 +242,11 @@ def _transpose(
     results = custom_vmap(
         *known,
         *[ct for ct in cts if ct is not ZERO],
-        program=memoize_on(transposed_program, ("whole", back.nonzero), with_zeros),
+        program=memoize_on(transposed_program, ("whole", back.nonzero), whole),
         rule=backwards,
         closed=closed,
     )
-    return [r if w else None for r, w in zip(placed(results, linear), linear, strict=True)]
+    return [r if w else None for r, w in zip(with_zeros(results, linear), linear, strict=True)]
 
 
 def _inexact(program: Program, marks: Marks) -> bool:

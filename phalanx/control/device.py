@@ -79,7 +79,7 @@ def _block(
 
 
 def _may_part(program: Program, ins: Roles, parted: bool) -> Varying:
-    """The axes whose lanes communicate, but may decide differently if they do.
+    """The axes whose lanes communicate, and may decide differently whether they do.
 
     Those are vectorized even where each lane has a device of its own: the rules for lanes that
     choose differently say what all of them run.

@@ -105,10 +105,9 @@ def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, 
     columns = zip(*[p.output_types for p in frame.programs], strict=True)
     varying = [chosen.union(*[t.varying for t in column]) for column in columns]
     taken = zip(frame.body_roles, frame.programs[0].input_types, strict=True)
-    starts = iter([t.varying for r, t in taken if r is CARRY])
-    every = [
-        v | next(starts) if r is CARRY else v for r, v in zip(frame.outs, varying, strict=True)
-    ]
+    starts = [t.varying for r, t in taken if r is CARRY]
+    carried = zip(frame.carried_out(varying), starts, strict=True)
+    every = frame.with_carried_out(varying, [v | start for v, start in carried])
     return tuple([t.update(varying=v - frame.lanes) for t, v in zip(results, every, strict=True)])
 
 
@@ -125,15 +124,15 @@ def varying_results(
     start = [(v - own) | (r.axes & own) for r, v in zip(frame.ins, operands, strict=True)]
 
     def results(carry: Sequence[Varying]) -> tuple[list[Varying], Varying]:
-        inputs = frame.body_operands(frame.with_carry(start, carry))
+        inputs = frame.body_operands(frame.with_carried_in(start, carry))
         columns = zip(*(varying_outputs(p, inputs) for p in frame.programs), strict=True)
         stops = _varying_condition(frame.condition, inputs)
         return [chosen.union(stops, *column) for column in columns], stops
 
     carry = fixpoint(frame.carried_in(start), lambda c: frame.carried_out(results(c)[0]))
     outputs, stops = results(carry)
-    final = iter(carry)  # what does not differ after a run may differ where there is none
-    every = [next(final) if r is CARRY else v for r, v in zip(frame.outs, outputs, strict=True)]
+    # what does not differ after a run may differ where there is none
+    every = frame.with_carried_out(outputs, carry)
     return tuple([(v - own) | shadowed for v in every]), stops
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from msgspec import Struct
@@ -10,9 +11,9 @@ from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
+from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule, with_zeros
 from phalanx.core.program import Atom, Frame, Program, Var
-from phalanx.core.roles import CARRY, FIXED, Role, Roles
+from phalanx.core.roles import CARRY, FIXED, Role
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.primitives.basis import instantiate
@@ -32,14 +33,13 @@ def _stable_tangents(
     """
 
     def results(carry: Sequence[bool]) -> Marks:
-        inputs = tuple(frame.body_operands(frame.with_carry(active, carry)))
+        inputs = tuple(frame.body_operands(frame.with_carried_in(active, carry)))
         columns = zip(*(nonzero(p, inputs) for p in frame.programs), strict=True)
         return tuple([any(column) for column in columns])
 
     carry = fixpoint(frame.carried_in(active), lambda c: frame.carried_out(results(c)))
-    rest, outs = iter(carry), zip(frame.outs, results(carry), strict=True)
-    marks = tuple([next(rest) if r is CARRY else m for r, m in outs])
-    return tuple(frame.with_carry(active, carry)), marks
+    marks = tuple(frame.with_carried_out(results(carry), carry))
+    return tuple(frame.with_carried_in(active, carry)), marks
 
 
 def types_of(operands: Sequence[Any]) -> list[ArrayType]:
@@ -50,16 +50,6 @@ def types_of(operands: Sequence[Any]) -> list[ArrayType]:
 def dense(tangents: Sequence[Any], types: Sequence[ArrayType], active: Marks) -> list[Any]:
     """The tangents of the ``active`` operands; zeros where one gets its tangent in a later run."""
     return [instantiate(t, kind) for t, kind, a in zip(tangents, types, active, strict=True) if a]
-
-
-def placed(values: Sequence[Any], marks: Marks) -> tuple[Any, ...]:
-    """``values`` where ``marks`` are set, and ZERO elsewhere."""
-    rest = iter(values)
-    return tuple([next(rest) if m else ZERO for m in marks])
-
-
-def _roles(roles: Roles, marks: Marks) -> Roles:
-    return tuple([r for r, m in zip(roles, marks, strict=True) if m])
 
 
 # ---- both halves at once ------------------------------------------------------------------------
@@ -88,7 +78,7 @@ def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
         outputs = bind_frame(prim(), operands, params, pair.frame)
         count = len(frame.outs)
-        return outputs[:count], placed(outputs[count:], pair.nonzero)
+        return outputs[:count], with_zeros(outputs[count:], pair.nonzero)
 
     return rule
 
@@ -107,20 +97,19 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
     programs: list[Program] = []
     for program in frame.programs:
         derived = jvp_program(program, inputs)
-        present = [m for m, n in zip(derived.about, nonzero, strict=True) if n]
-        types = [t for t, n in zip(program.output_types, nonzero, strict=True) if n]
+        present = compress(derived.about, nonzero)
+        types = compress(program.output_types, nonzero)
         every = (True,) * len(program.outputs)
         pair = filled(derived.program, [*program.output_types, *types], [*every, *present])
         programs.append(pair.update(equations=live_equations(pair)))
     condition = frame.condition
     if condition is not None:
-        types = [t for t, a in zip(condition.input_types, inputs, strict=True) if a]
-        condition = with_inputs(condition, map(Var, types))
+        condition = with_inputs(condition, map(Var, compress(condition.input_types, inputs)))
     both = replace(
         frame,
         programs=tuple(programs),
-        ins=(*frame.ins, *_roles(frame.ins, active)),
-        outs=(*frame.outs, *_roles(frame.outs, nonzero)),
+        ins=(*frame.ins, *compress(frame.ins, active)),
+        outs=(*frame.outs, *compress(frame.outs, nonzero)),
         condition=condition,
     )
     return _Pair(both, active, nonzero)
@@ -178,7 +167,7 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
         def linear(*tangents: Any) -> tuple[Any, ...]:
             active_tangents = dense(tangents, types, halves.active)
             outputs = bind_frame(prim(), [*residuals, *active_tangents], params, halves.linear)
-            return placed(outputs, halves.nonzero)
+            return with_zeros(outputs, halves.nonzero)
 
         return results[: len(frame.outs)], linear
 
@@ -206,7 +195,7 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
         programs=tuple(map(sources.primal_program, range(len(parts)))),
         outs=(*frame.outs, *map(frame.stored, sources.places)),
     )
-    types = [t for t, n in zip(frame.programs[0].output_types, nonzero, strict=True) if n]
+    types = [*compress(frame.programs[0].output_types, nonzero)]
     residuals = tuple([residual for residual, _ in sources.residuals])
     linear = replace(
         frame,
@@ -214,9 +203,9 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
         ins=(
             *frame.choices(frame.ins),
             *(r.role for r in residuals),
-            *_roles(frame.ins, active),
+            *compress(frame.ins, active),
         ),
-        outs=_roles(frame.outs, nonzero),
+        outs=tuple(compress(frame.outs, nonzero)),
     )
     return _Halves(primal, linear, sources.once_program(), residuals, active, nonzero)
 
@@ -302,9 +291,7 @@ class _ResidualSources:
         with_residuals = linear.renamed(dict[Atom, Atom](seen)).update(
             inputs=[*residuals, *tangents]
         )
-        return filled(
-            with_residuals, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n]
-        )
+        return filled(with_residuals, types, [*compress(part.nonzero, nonzero)])
 
     def once_program(self) -> Program:
         """From what is FIXED to the residuals that are the same in every run."""

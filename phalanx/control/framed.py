@@ -27,7 +27,7 @@ def own_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
     """Marks of the inputs of the programs of ``e`` that differ between lanes, where the values in
     ``own`` do."""
     carried = frame.carried_out([v in own for v in e.outputs])
-    return tuple(frame.body_operands(frame.with_carry([a in own for a in e.inputs], carried)))
+    return tuple(frame.body_operands(frame.with_carried_in([a in own for a in e.inputs], carried)))
 
 
 def bind_frame(

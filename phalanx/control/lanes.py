@@ -87,7 +87,7 @@ def place_carry(
     placed = [
         lanes_in_front(v, d, axis) if has else v for (v, d), has in zip(pairs, carried, strict=True)
     ]
-    return frame.with_carry(values, placed)
+    return frame.with_carried_in(values, placed)
 
 
 def batched(frame: Frame, axis: Axis, dims: Dims) -> _BatchedFrame:
@@ -131,7 +131,7 @@ def stable_lanes(frame: Frame, axis: Axis, dims: Dims) -> list[bool]:
 def inner_dims(frame: Frame, dims: Dims, carried: Sequence[bool]) -> Dims:
     """Where the programs see the lanes of what they take."""
     first = [0 if has else None for has in carried]
-    placed = frame.with_carry(dims, first)
+    placed = frame.with_carried_in(dims, first)
     pairs = zip(frame.ins, placed, strict=True)
     inner = [d if d is None else _beside_lanes(r, d).inner_dim(d) for r, d in pairs]
     return tuple(frame.body_operands(inner))

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from phalanx.control.call import call
 from phalanx.control.family import varying_results, with_subprograms
-from phalanx.control.forward import dense, paired, placed, types_of
+from phalanx.control.forward import dense, paired, types_of
 from phalanx.control.framed import bind_frame
 from phalanx.control.lanes import anyone, batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import Derivative, NoRule, Primitive
+from phalanx.core.primitive import Derivative, NoRule, Primitive, with_zeros
 from phalanx.core.program import Frame, Program, Var
 from phalanx.core.roles import CARRY, Roles
 from phalanx.core.runs import Loop, Marks
@@ -46,7 +46,7 @@ def _lower(b: Builder, *xs: Value, program: Program, condition: Program, ins: Ro
 
     def body(program: Program) -> Body:
         def write(b: Builder, *state: Value) -> list[Value]:
-            return b.inline(program, *frame.with_carry(xs, state))
+            return b.inline(program, *frame.with_carried_in(xs, state))
 
         return write
 
@@ -61,7 +61,7 @@ def _linearize(active: Marks, *primals: Any, **params: Any) -> Derivative:
     def linear(*tangents: Any) -> tuple[Any, ...]:
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
         both = bind_frame(loop, operands, params, pair.frame)
-        return placed(both[len(results) :], pair.nonzero)
+        return with_zeros(both[len(results) :], pair.nonzero)
 
     return results, linear
 
@@ -110,8 +110,8 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
     def run(_: Any, running: Any, *inputs: Any) -> tuple[list[Any], None]:
         new = _while_running(program, axis, running, inputs, inner)
         old = frame.carried_in(inputs)
-        carried = [_kept(running, n, o) for n, o in zip(new, old, strict=True)]
-        inputs = tuple(frame.with_carry(inputs, carried))
+        carried = [_selected(running, n, o) for n, o in zip(new, old, strict=True)]
+        inputs = tuple(frame.with_carried_in(inputs, carried))
         (still,) = _while_running(condition, axis, running, inputs, inner)
         still = and_(running, still)
         return [*anyone(axis, [still], _together(frame, axis)), still, *carried], None
@@ -145,7 +145,7 @@ def _while_running(
     return on_lanes(program, axis, inputs, dims)
 
 
-def _kept(running: Any, new: Any, old: Any) -> Any:
+def _selected(running: Any, new: Any, old: Any) -> Any:
     shape = typeof(new).shape
     return select(broadcast(running, shape=shape, dims=(0,)), new, old)
 
@@ -164,7 +164,7 @@ def _carry_state(
 
     def run(_: Any, state: Any, *inputs: Any) -> tuple[list[Any], None]:
         state, *carry = evaluate(step, [state, *inputs])
-        state, still = evaluate(test, [state, *frame.with_carry(inputs, carry)])
+        state, still = evaluate(test, [state, *frame.with_carried_in(inputs, carry)])
         return [still, state, *carry], None
 
     types = [ArrayType((), BOOL), rewrite.type, *program.input_types]

@@ -152,7 +152,7 @@ def _batch(axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any) -> A
 
 
 def _layout(role: Role) -> Layout:
-    """How what has ``role`` is cut, in the names that the mesh has for the axes."""
+    """The layout of ``role``, with the names that the mesh has for the axes."""
     return tuple([tuple(map(user_axis_name, cutting)) for cutting in role.layout])
 
 
@@ -202,8 +202,9 @@ def _is_free(
     around: Axes, outside: AtOnce, *, axes: Axes, devices: Devices, mesh: Grid | None,
     at_once: AtOnce, lane_blocks: UnevenBlocks | None = None, **_: Any,
 ) -> bool:  # fmt: skip
-    """Whether nothing but the axes ``around`` a mapped program says where its lanes run, as many
-    at once as are said to ``outside``."""
+    """Whether a mapped program inside another can run as a part of it: nothing fixes its devices,
+    its axes have other names than those ``around`` it, and as many lanes run at once as
+    ``outside``."""
     hides = {name for name, _ in around}.intersection(name for name, _ in axes)
     requested = (devices, mesh, lane_blocks)
     return not hides and at_once == outside and all(x is None for x in requested)

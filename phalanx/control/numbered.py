@@ -34,12 +34,12 @@ def hoist_axis_index(program: Program, axis: Any) -> Program:
 def _questions_in(e: Equation, axis: Any) -> Iterator[Equation]:
     """Where the programs of ``e`` ask for the number, which they could be told."""
 
-    def could_be_told(e: Equation) -> bool:
+    def may_ask(e: Equation) -> bool:
         frame = e.frame
         return frame is not None and not e.effects and axis not in frame.lanes
 
-    if could_be_told(e):
-        inner = (x for p in e.programs for x in p.walk(could_be_told))
+    if may_ask(e):
+        inner = (x for p in e.programs for x in p.walk(may_ask))
         yield from (x for x in inner if _asks(x, axis))
 
 

@@ -168,7 +168,7 @@ class _Arguments:
         can_be_held: whether their signs tell what they are: not where an array is static.
     """
 
-    __slots__ = ("can_be_held", "kept", "leaves", "names", "sequences")
+    __slots__ = ("can_be_held", "leaves", "names", "positions", "sequences")
 
     def __init__(
         self, arguments: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]
@@ -176,7 +176,7 @@ class _Arguments:
         self.names = names
         self.leaves = _leaves(arguments, marks)
         self.sequences: list[tuple[type[Any], int] | None] = []  # of each argument, if it is one
-        self.kept: list[int] = []
+        self.positions: list[int] = []
         self.can_be_held = True
         last = 0
         for x, mark in zip(arguments, marks, strict=True):
@@ -184,7 +184,7 @@ class _Arguments:
             self.sequences.append((cast(Any, type(x)), len(x)) if is_sequence else None)
             first, last = last, last + (len(x) if is_sequence else 1)
             if mark in (OPERAND, OPERANDS):
-                self.kept += [i for i in range(first, last) if self.leaves[i] is not None]
+                self.positions += [i for i in range(first, last) if self.leaves[i] is not None]
             elif type(x) is DeviceArray:
                 self.can_be_held = False
             elif mark is DTYPE and x is not None:  # of one that is not to be had, its sign told
@@ -193,7 +193,7 @@ class _Arguments:
     def applied(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """``function`` of these arguments, with others in the place of the operands."""
         leaves = list(self.leaves)
-        for i, x in zip(self.kept, operands, strict=True):
+        for i, x in zip(self.positions, operands, strict=True):
             leaves[i] = x
         rest, args = iter(leaves), list[Any]()
         for sequence in self.sequences:
@@ -244,7 +244,7 @@ def _compiled(
     function: Callable[..., Any], arguments: _Arguments, key: Sequence[Hashable]
 ) -> Call | None:
     """The call of ``function`` with such arguments; None where it must see one as it is."""
-    operands = [arguments.leaves[i] for i in arguments.kept]
+    operands = [arguments.leaves[i] for i in arguments.positions]
     if config.disable_jit or not _integers_fit(operands):
         return None
     of_types = tuple(map(_of_type, key))
@@ -254,7 +254,8 @@ def _compiled(
     program, out_tree, noted = traced
     prepared = compile_program(program, operand_signatures(operands))
     return _with_warnings(
-        with_watchers(Call(prepared, arguments.leaves, out_tree, arguments.kept), program), noted
+        with_watchers(Call(prepared, arguments.leaves, out_tree, arguments.positions), program),
+        noted,
     )
 
 
@@ -284,7 +285,7 @@ def _traced(
     function: Callable[..., Any], arguments: _Arguments
 ) -> tuple[Program, Any, Sequence[NotedWarning]]:
     """The program of ``function``, the structure of what it returns, and of what it warns."""
-    types = [typeof(arguments.leaves[i]) for i in arguments.kept]
+    types = [typeof(arguments.leaves[i]) for i in arguments.positions]
     with noting_warnings() as noted:
         program, _, out_tree = stage_tree(
             lambda *operands: arguments.applied(function, operands), types, function.__name__

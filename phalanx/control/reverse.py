@@ -9,7 +9,8 @@ the axes that do not cut it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import compress
 from typing import Any
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import Typed
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
+from phalanx.core.primitive import ZERO, Linear, Primitive, Rule, with_zeros
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.runs import Loop, Marks
@@ -63,10 +64,10 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
             for ct, t, g in zip(cts, frame.result_types, has_cotangent, strict=True)
             if g
         ]
-        results = iter(bind_frame(prim(), [*nonlinear, *sums, *starts], params, back.frame))
+        results = bind_frame(prim(), [*nonlinear, *sums, *starts], params, back.frame)
         cotangents: list[Any] = [None] * len(operands)
-        for i, nonzero in zip(back.order, back.nonzero, strict=True):
-            cotangents[i] = next(results) if nonzero else ZERO
+        for i, ct in zip(back.order, with_zeros(results, back.nonzero), strict=True):
+            cotangents[i] = ct
         return [ct if w else None for ct, w in zip(cotangents, is_linear, strict=True)]
 
     return rule
@@ -105,25 +106,21 @@ def _transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transpose
     )
     inputs = frame.programs[0].input_types
     types = {i: t.cotangent for i, t in zip(_positions(frame), inputs, strict=True)}
-    cotangent_types = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
+    cotangent_types = [types[i] for i in compress(order, nonzero)]
     programs = tuple(
-        [filled(m.program, cotangent_types, _among(m.about, nonzero)) for m in derived]
+        [filled(m.program, cotangent_types, [*compress(m.about, nonzero)]) for m in derived]
     )
     roles = [CARRY if i in sums else frame.ins[i].cotangent for i in order]
     runs = frame.runs
     back = replace(
         frame,
         programs=programs,
-        ins=(*_among(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
-             *[r.cotangent for r in _among(frame.outs, has_cotangent)]),
-        outs=tuple(_among(roles, nonzero)),
+        ins=(*compress(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
+             *[r.cotangent for r in compress(frame.outs, has_cotangent)]),
+        outs=tuple(compress(roles, nonzero)),
         runs=replace(runs, reverse=not runs.reverse) if isinstance(runs, Loop) else runs,
     )  # fmt: skip
     return _Transposed(back, order, nonzero)
-
-
-def _among(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    return [v for v, m in zip(values, marks, strict=True) if m]
 
 
 def _positions(frame: Frame) -> list[int]:
@@ -155,7 +152,7 @@ def _backwards(
             for i, v in zip(positions, program.inputs, strict=True)
         ]
         so_far = {i: next(rest) for i in sums}
-        cts = [next(rest) if g else ZERO for g in has_cotangent]
+        cts = with_zeros(rest, has_cotangent)
         received = [_received(frame, r, ct) for r, ct in zip(frame.outs, cts, strict=True)]
         sent = iter(backward(program, operands, received))
         by_operand = {i: next(sent) for i in positions if linear[i]}
@@ -168,7 +165,7 @@ def _backwards(
 
     types = dict(zip(positions, program.input_types, strict=True))
     nonlinear = [types[i] for i in positions if not linear[i]]
-    ends = [t.cotangent for t in _among(program.output_types, has_cotangent)]
+    ends = [t.cotangent for t in compress(program.output_types, has_cotangent)]
     key = ("backwards", frame.ins, frame.outs, frame.runs, linear, has_cotangent)
     return derive(program, key, back, [*nonlinear, *(types[i].cotangent for i in sums), *ends])
 

@@ -11,11 +11,10 @@ from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 from phalanx.control.custom_vjp_call import lanes_of_cotangent
-from phalanx.control.forward import placed
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.manual import typed
-from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.primitive import ZERO, Linear, with_zeros
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.primitives.basis import instantiate, zeros
@@ -66,7 +65,8 @@ class LanesRule(Protocol):
 class OnOtherLanes:
     """The rule for the results of ``rule`` on the lanes of an axis for which it was not asked.
 
-    So outer axes, of which it is, find it: operands have the lanes of ``axis`` in ``dims``.
+    It keeps ``rule`` for outer axes, for which it is asked. Operands have the lanes of ``axis`` in
+    ``dims``.
     """
 
     def __init__(self, rule: LanesRule, axis: Axis, dims: Dims, places: ResultDims) -> None:
@@ -123,7 +123,7 @@ class _Differentiated:
         """The rule on lanes of all that has some, or whose tangent has."""
         count = self.rule.total
         own, of_tangents = moving[:count], moving[count:]
-        aside = [t is True for t in placed(of_tangents, self.active)]
+        aside = [t is True for t in with_zeros(of_tangents, self.active)]
         batched = tuple([a or b for a, b in zip(own, aside, strict=True)])
         marks: list[bool] = []
 
@@ -167,7 +167,7 @@ class WithTangents(_Differentiated):
 
     def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
         function, primals, tangents, marks = self.at(axis, moving, operands)
-        results, slopes = jvp(function, primals, placed(tangents, self.active))
+        results, slopes = jvp(function, primals, with_zeros(tangents, self.active))
         slopes = self.some(slopes, results)
         return [*results, *slopes], [*marks, *compress(marks, self.nonzero)]
 
@@ -290,7 +290,7 @@ class Backwards:
         program, captured = stage(function, types, str(self.rule))
         if not self.rule.separate:
             program = partial_eval(program, [False] * len(captured) + [True] * len(types))
-        cts = placed(operands[self.known :], self.has_cotangent)
+        cts = with_zeros(operands[self.known :], self.has_cotangent)
         with_lanes_ = iter(moving[self.known :])
         received = [
             ZERO if ct is ZERO else _received(ct, next(with_lanes_), mark, axis)

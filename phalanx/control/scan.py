@@ -44,7 +44,7 @@ def _lower(
 
     def step(b: Builder, i: Value, state: Sequence[Value]) -> list[Value]:
         at = b.subtract(b.constant(length - 1, counted), i) if reverse else i
-        operands = frame.with_carry(xs, frame.carried_out(state))
+        operands = frame.with_carried_in(xs, frame.carried_out(state))
         rows = zip(operands, ins, b.ins, program.inputs, strict=True)
         inputs = [_row(b, x, at, t, v.type) if r.layout else x for x, r, t, v in rows]
         outputs = behind_barriers(b, program, i, inputs) if isolated else b.inline(program, *inputs)

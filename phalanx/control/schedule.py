@@ -155,13 +155,13 @@ class _Stages:
         last: dict[Atom, int] = {}
         makers = {v: e for e, kind in self.kinds.items() if kind is LANES for v in e.outputs}
 
-        def is_kept_only_for(a: Atom, stage: int) -> bool:
+        def is_only_for(a: Atom, stage: int) -> bool:
             return a in makers and max(last.get(a, 0), self.stages[makers[a]]) < stage
 
         for e in reversed(self.program.equations):
             stage = min([first[v] for v in e.outputs if v in first], default=self.stages[e])
             if self.kinds[e] is LANES and not e.effects and stage > self.stages[e]:
-                more = [a for a in {*e.inputs} if is_kept_only_for(a, stage)]
+                more = [a for a in {*e.inputs} if is_only_for(a, stage)]
                 if _bytes(more) <= _bytes(e.outputs):
                     self.stages[e] = stage
             stage = self.stages[e]

@@ -56,12 +56,12 @@ def fold_over(e: Equation, axis: Any) -> Fold | None:
 class _Lane(Struct, frozen=True):
     """What a lane of a segment does.
 
-    ``body`` gives what is ``kept`` of the lane, and then what is ``taken`` in, and how, by the
+    ``body`` gives what is ``passed_on`` of the lane, and then what is ``taken`` in, and how, by the
     collectives at the end, ``ends``.
     """
 
     body: Program
-    kept: tuple[Atom, ...]
+    passed_on: tuple[Atom, ...]
     taken: tuple[tuple[Atom, Fold], ...]
     ends: tuple[tuple[Equation, Fold], ...]
 
@@ -71,11 +71,11 @@ class _Lane(Struct, frozen=True):
         last = {e for e, _ in ends}
         equations = [e for e in program.equations if e not in last]
         computed = {v for e in equations for v in e.outputs}
-        kept = tuple([a for a in program.outputs if a in computed])
+        passed_on = tuple([a for a in program.outputs if a in computed])
         taken = dict.fromkeys([(a, fold) for e, fold in ends for a in e.inputs if a in computed])
-        outputs = (*kept, *(a for a, _ in taken))
+        outputs = (*passed_on, *(a for a, _ in taken))
         body = program.update(equations=equations, outputs=outputs)
-        return _Lane(body, kept, tuple(taken), ends)
+        return _Lane(body, passed_on, tuple(taken), ends)
 
     def identity_values(self) -> list[Any]:
         """What has taken in no lane."""
@@ -100,9 +100,9 @@ class _Lane(Struct, frozen=True):
         if body.effects and there is not None:
             body, operands, lanes = conditional(body), [there, *operands], (True, *lanes)
         outs = _results(body, lanes, operands, count)
-        kept = len(self.kept)
-        pairs = zip(outs[kept:], self.taken, strict=True)
-        return outs[:kept], [fold.local(_real(there, x, fold)) for x, (_, fold) in pairs]
+        passed_on = len(self.passed_on)
+        pairs = zip(outs[passed_on:], self.taken, strict=True)
+        return outs[:passed_on], [fold.local(_real(there, x, fold)) for x, (_, fold) in pairs]
 
 
 def _results(program: Program, lanes: Marks, values: Values, count: int) -> list[Any]:
@@ -135,9 +135,9 @@ def _batch(
     if axis.name != of:
         return _batch_alike(axis, values, dims, program=program, of=of, at_once=at_once)
     lane = memoize_on(program, ("lane", of), lambda: _Lane.of(program, of))
-    kept, totals = _in_chunks(lane, axis, at_once, values, dims)
+    passed_on, totals = _in_chunks(lane, axis, at_once, values, dims)
     env: dict[Atom, Pair] = dict(zip(program.inputs, zip(values, dims, strict=True), strict=True))
-    env |= {a: (x, 0) for a, x in zip(lane.kept, kept, strict=True)}
+    env |= {a: (x, 0) for a, x in zip(lane.passed_on, passed_on, strict=True)}
     taken = {pair: (x, 0) for pair, x in zip(lane.taken, totals, strict=True)}
     for e, fold in lane.ends:
         pairs = [taken.get((a, fold)) or _outside(a, axis, fold, env) for a in e.inputs]
@@ -173,13 +173,15 @@ def _in_chunks(
 
     in_full_chunks = axis.size // at_once * at_once
     isolated = axis.in_order
-    kept, totals = _looped(lane, lanes, at_once, part(0, in_full_chunks), in_full_chunks, isolated)
+    passed_on, totals = _looped(
+        lane, lanes, at_once, part(0, in_full_chunks), in_full_chunks, isolated
+    )
     if in_full_chunks < axis.size:
         last, more = lane.run(lanes, part(in_full_chunks, axis.size), axis.size - in_full_chunks)
-        kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
+        passed_on = [concatenate(x, y, dim=0) for x, y in zip(passed_on, last, strict=True)]
         totals = lane.together(totals, more)
     pairs = zip(totals, lane.taken, strict=True)
-    return kept, [_converted(x, a.type) for x, (a, _) in pairs]
+    return passed_on, [_converted(x, a.type) for x, (a, _) in pairs]
 
 
 def _looped(
@@ -193,18 +195,18 @@ def _looped(
     start = lane.identity_values()
 
     def step(*inputs: Any) -> tuple[list[Any], None]:
-        kept, totals = lane.run(lanes, inputs[:count], at_once)
-        return [*kept, *lane.together(inputs[count:], totals)], None
+        passed_on, totals = lane.run(lanes, inputs[:count], at_once)
+        return [*passed_on, *lane.together(inputs[count:], totals)], None
 
     ins = (*[each(0) if m else FIXED for m in lanes], *[CARRY] * len(start))
     seen = [r.inner(typeof(x), loop.axes) for r, x in zip(ins, [*rows, *start], strict=True)]
     body = trace_closed(step, seen, lane.body.name).program
-    kept = len(lane.kept)
+    passed_on = len(lane.passed_on)
     if count > len(lane.body.inputs):
-        body = _past_padding(body, kept, count - 1)
-        start += [zeros(t) for t in body.output_types[:kept]]
-        ins += (CARRY,) * kept
-    outs = (*[each(0)] * kept, *[CARRY] * len(start))
+        body = _past_padding(body, passed_on, count - 1)
+        start += [zeros(t) for t in body.output_types[:passed_on]]
+        ins += (CARRY,) * passed_on
+    outs = (*[each(0)] * passed_on, *[CARRY] * len(start))
     if at_once == 1:
         rows, body = operands, _of_rows(body, ins, outs)
     params: dict[str, Any] = {"isolated": True} if isolated else {}
@@ -212,8 +214,8 @@ def _looped(
         *rows, *start, program=body, length=loop.size, reverse=False, unroll=1, ins=ins, outs=outs,
         **params,
     )  # fmt: skip
-    stored = [x if at_once == 1 else merge_dims(x, 0) for x in results[:kept]]
-    return stored, list(results[kept : kept + len(lane.taken)])
+    stored = [x if at_once == 1 else merge_dims(x, 0) for x in results[:passed_on]]
+    return stored, list(results[passed_on : passed_on + len(lane.taken)])
 
 
 def _of_rows(body: Program, ins: Roles, outs: Roles) -> Program:
@@ -235,7 +237,7 @@ def _of_rows(body: Program, ins: Roles, outs: Roles) -> Program:
     return trace_closed(lane, types, body.name).program
 
 
-def _past_padding(body: Program, kept: int, there: int) -> Program:
+def _past_padding(body: Program, passed_on: int, there: int) -> Program:
     """``body`` that does nothing in chunks of padding; input number ``there`` says in which.
 
     It carries what is kept, too: in place of what padding would give, which is what the last lane
@@ -243,7 +245,7 @@ def _past_padding(body: Program, kept: int, there: int) -> Program:
     """
 
     def repeat(*inputs: Any) -> tuple[list[Any], None]:
-        totals, before = inputs[there + 1 : -kept or None], inputs[len(inputs) - kept :]
+        totals, before = inputs[there + 1 : -passed_on or None], inputs[len(inputs) - passed_on :]
         last = [slice_dim(x, typeof(x).shape[0] - 1, typeof(x).shape[0], 0) for x in before]
         again = [
             broadcast(x, shape=typeof(b).shape, dims=tuple(range(typeof(b).ndim)))
@@ -251,14 +253,14 @@ def _past_padding(body: Program, kept: int, there: int) -> Program:
         ]
         return [*again, *totals], None
 
-    types = [*body.input_types, *body.output_types[:kept]]
+    types = [*body.input_types, *body.output_types[:passed_on]]
     padding = trace_closed(repeat, types, body.name).program
     working = with_inputs(body, map(Var, types[len(body.inputs) :]))
 
     def step(*inputs: Any) -> tuple[list[Any], None]:
         some = convert(reduce_or(inputs[there], dims=(0,)), dtype=I32, weak=False)
         outs = branch(some, *inputs, programs=(padding, working))
-        return [*outs, *outs[:kept]], None
+        return [*outs, *outs[:passed_on]], None
 
     return trace_closed(step, types, body.name).program
 

@@ -480,7 +480,7 @@ class CollectiveBuilder(Protocol):
         """``x``, whose dimensions ``dims`` are cut over no devices; of others nothing is said."""
         ...
 
-    def made_whole(self, x: Value, dims: Ints) -> Value:
+    def gathered(self, x: Value, dims: Ints) -> Value:
         """The same of a result, unless its sum over devices is still to be taken: then it lies as
         its type says."""
         ...

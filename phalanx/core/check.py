@@ -6,17 +6,17 @@ from phalanx.base.errors import ProgramError
 from phalanx.core.program import Atom, Equation, Program, Var, operand_types
 
 
-def check(program: Program, made_by: str | None = None) -> None:
+def check(program: Program, pass_name: str | None = None) -> None:
     """Verify ``program``, its sub-programs included.
 
     Raises:
         ProgramError: names the equation, what is wrong with it, and what the program was
-            ``made_by``, where that is given.
+            ``pass_name``, where that is given.
     """
     try:
         _check(program)
     except ProgramError as e:
-        raise (e if made_by is None else ProgramError(f"after {made_by}: {e}")) from None
+        raise (e if pass_name is None else ProgramError(f"after {pass_name}: {e}")) from None
 
 
 def _check(program: Program) -> None:

@@ -251,8 +251,8 @@ class _Propagation:
         """
         axes = self.types[left[0]].unreduced
         if axes & varying:
-            apart = next(t for t in self.types if axes & t.varying)
-            self._refuse_sum(left, f"and {apart} varies along it, a part of no sum")
+            type = next(t for t in self.types if axes & t.varying)
+            self._refuse_sum(left, f"and {type} varies along it, a part of no sum")
         every = tuple(range(len(self.types)))
         groups = [every] if linear == ALL else linear
         fitting = [g for g in groups if set(left) <= set(g)]

@@ -13,11 +13,11 @@ Attributes = tuple[tuple[str, Any], ...]  # by name; each a tuple of what it is 
 
 
 class ForeignFunction(Struct, frozen=True):
-    """A function that is registered with XLA, and what it is told besides operands.
+    """A function that is registered with XLA, and its attributes.
 
     Attributes:
         target: the name by which it is registered.
-        attributes: what it is told by name, as ``attributes_of`` gives it.
+        attributes: the values that it gets by name, as ``attributes_of`` gives them.
         in_layouts: of each operand its dimensions, the outermost in memory first.
         out_layouts: the same of each result.
         aliases: (operand, result) pairs that share memory.

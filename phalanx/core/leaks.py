@@ -27,7 +27,7 @@ def leaving_nothing(transform: Callable[P, T]) -> Callable[P, T]:
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         if not config.check_tracer_leaks:
             return transform(*args, **kwargs)
-        before = _kept()  # held, so that nothing new has the id of one of them
+        before = _live_tracers()  # held, so that nothing new has the id of one of them
         out = transform(*args, **kwargs)
         _refuse_new(before)
         return out
@@ -35,17 +35,17 @@ def leaving_nothing(transform: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def _kept() -> dict[int, Tracer]:
+def _live_tracers() -> dict[int, Tracer]:
     """The values whose transformation has ended."""
     objects = gc.get_objects()
     return {id(x): x for x in objects if isinstance(x, Tracer) and not trace_of(x).alive}
 
 
 def _refuse_new(before: dict[int, Tracer]) -> None:
-    if _kept().keys() <= before.keys():
+    if _live_tracers().keys() <= before.keys():
         return
     gc.collect()  # what refers to itself in a circle is not kept by anybody
-    leaked = [x for i, x in _kept().items() if i not in before]
+    leaked = [x for i, x in _live_tracers().items() if i not in before]
     if leaked:
         listed = "; ".join(map(describe, leaked[:3]))
         raise EscapedTracer(

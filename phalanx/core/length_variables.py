@@ -13,8 +13,8 @@ Step = tuple[str, int, Any, Any]
 
 
 def steps_to_variables(lengths: Sequence[Length]) -> list[Step]:
-    """For each variable in ``lengths``, or in what is said of them: ``name, which, less, times``,
-    where the variable is ``(lengths[which] - less) / times``, which depend on those before it.
+    """For each variable in ``lengths`` and in their constraints, ``name, which, less, times``: the
+    variable is ``(lengths[which] - less) / times``, which depend on variables before it.
 
     Raises:
         ValueError: a variable does not follow from these lengths.
@@ -60,7 +60,7 @@ def _linear(scope: Lengths, terms: Terms, name: str) -> tuple[Any, Any] | None:
 
 
 def _facts(lengths: Sequence[Length]) -> list[Length]:
-    """What is said of ``lengths``: it is at least 0."""
+    """The constraints of ``lengths``, each as a length that is at least 0."""
     return [Length(n.scope, fact) for n in lengths[:1] for fact in n.scope.facts]
 
 

@@ -10,7 +10,7 @@ subject, which the others do without: ``Elements``, ``NamedAxes``, ``SubPrograms
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, Final, Literal, TypeVar
 
 from msgspec import Struct, field
@@ -71,6 +71,16 @@ class Zero:
 
 
 ZERO: Final = Zero()
+
+
+def with_zeros(values: Iterable[Any], nonzero: Iterable[bool]) -> tuple[Any, ...]:
+    """``values`` in the places that ``nonzero`` marks, and ``ZERO`` in the others.
+
+    >>> with_zeros(["a", "b"], [True, False, True])
+    ('a', ZERO, 'b')
+    """
+    rest = iter(values)
+    return tuple([next(rest) if n else ZERO for n in nonzero])
 
 
 class ZeroDerivative(Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from operator import index
 from types import FunctionType
 from typing import Any, TypeVar, final
@@ -117,6 +118,16 @@ class Equation:
     ) -> Equation:
         """The same with another ``frame``, and with what that takes and gives."""
         return self.update(inputs=inputs, params=frame.into(self.params), outputs=outputs)
+
+    def narrowed(self, frame: Frame, ins: Sequence[bool], outs: Sequence[bool]) -> Equation:
+        """The same with the operands that ``ins`` marks and the results that ``outs`` marks alone;
+        the programs of ``frame`` take and give no others."""
+        roles = tuple(compress(frame.ins, ins)), tuple(compress(frame.outs, outs))
+        return self.reframed(
+            replace(frame, ins=roles[0], outs=roles[1]),
+            inputs=[*compress(self.inputs, ins)],
+            outputs=tuple(compress(self.outputs, outs)),
+        )
 
     @property
     def frame(self) -> Frame | None:
@@ -381,10 +392,15 @@ class Frame(Struct, frozen=True):
         """Those of ``values``, one for each result, that belong to the carry."""
         return [v for r, v in zip(self.outs, values, strict=True) if r is CARRY]
 
-    def with_carry(self, values: Sequence[T], carry: Sequence[T]) -> list[T]:
+    def with_carried_in(self, values: Sequence[T], carry: Iterable[T]) -> list[T]:
         """``values``, one for each operand, with those of the carry replaced by ``carry``."""
         new = iter(carry)
         return [next(new) if r is CARRY else v for r, v in zip(self.ins, values, strict=True)]
+
+    def with_carried_out(self, values: Sequence[T], carry: Iterable[T]) -> list[T]:
+        """``values``, one for each result, with those of the carry replaced by ``carry``."""
+        new = iter(carry)
+        return [next(new) if r is CARRY else v for r, v in zip(self.outs, values, strict=True)]
 
     @property
     def is_loop(self) -> bool:
@@ -425,8 +441,8 @@ class Frame(Struct, frozen=True):
         the number of all its lanes, also of those on other devices."""
         if not isinstance(self.runs, Lanes):
             return ()
-        apart = role.axes | role.sums
-        alike = [(axis, size) for axis, size in self.runs.axes if axis not in apart]
+        differing = role.axes | role.sums
+        alike = [(axis, size) for axis, size in self.runs.axes if axis not in differing]
         if self.runs.total is not None:
             return tuple([(axis, index(self.runs.total)) for axis, _ in alike])
         return tuple(alike)

@@ -1,6 +1,6 @@
 """Mutable references: what a ``Ref`` holds, as the code that runs now sees it.
 
-A reference is at home in the trace in which it was made, where it holds a value like any other. A
+The owner of a reference is the trace in which it was made, where it holds a value like any other. A
 trace that records a program holds, for each reference from outside that the program touches, what
 it has at this point of the program: so programs know arrays alone, as do transformations of them.
 """
@@ -80,7 +80,7 @@ class Ref(Shaped):
     [0. 5. 0.]
     """
 
-    __slots__ = ("__weakref__", "_freed", "_home", "_kind", "_place", "_value")
+    __slots__ = ("__weakref__", "_freed", "_kind", "_owner", "_place", "_value")
 
     if TYPE_CHECKING:  # installed by the numpy room
 
@@ -89,7 +89,7 @@ class Ref(Shaped):
 
     def __init__(self, value: Any) -> None:
         """Holds ``value``, an array whose dtype is not weak, of which nobody else can dispose."""
-        self._home = current().home_of(value)
+        self._owner = current().owner_of(value)
         self._value = value
         self._place = user_location()
         self._freed = False
@@ -130,7 +130,7 @@ def load(ref: Ref) -> Any:
 
     Raises:
         RefError: it was freed.
-        EscapedTracer: it is not at home here.
+        EscapedTracer: its owner is no trace around here.
     """
     _check_usable(ref)
     return current().load(ref)
@@ -142,7 +142,7 @@ def store(ref: Ref, value: Any, where: Any = None) -> None:
     Raises:
         RefError: it was freed, or ``value`` is known only inside of a transformation in which
             ``ref`` was not made.
-        EscapedTracer: it is not at home here.
+        EscapedTracer: its owner is no trace around here.
     """
     _check_usable(ref)
     current().store(ref, value, where or user_location())
@@ -190,7 +190,7 @@ def free(ref: Ref) -> Any:
         RefError: it was freed before, or was made outside of what is traced here.
     """
     value = load(ref)
-    if ref._home is not current():
+    if ref._owner is not current():
         raise RefError(
             f"{ref._describe()} is freed at {user_location()}, inside of {current().name}, in "
             "which it was not made; free it where it was made"
@@ -210,7 +210,7 @@ def refuse_differing(ref: Ref, where: Any, who: str) -> NoReturn:
 
 def is_lasting(ref: Ref) -> bool:
     """Whether ``ref`` was made outside of transformations, so that it outlives them."""
-    return ref._home is ROOT
+    return ref._owner is ROOT
 
 
 def _check_usable(ref: Ref) -> None:
@@ -219,13 +219,13 @@ def _check_usable(ref: Ref) -> None:
             f"{ref._describe()} is used at {user_location()}, after it was freed; make another one "
             "(new_ref), or free it later"
         )
-    if not ref._home.alive:
+    if not ref._owner.alive:
         raise EscapedTracer(
-            f"{ref._describe()} left {ref._home.name}, in which it was made, and is used at "
+            f"{ref._describe()} left {ref._owner.name}, in which it was made, and is used at "
             f"{user_location()}; a reference lives only while its transformation runs: return what "
             "it holds, ref[...], or make it outside and pass it"
         )
-    if not _is_around(ref._home):
+    if not _is_around(ref._owner):
         raise EscapedTracer(
             f"{ref._describe()} is used at {user_location()}, which runs apart from where it was "
             "made: in another thread, or in a derivative rule of a function inside of a loop, a "
@@ -234,8 +234,8 @@ def _check_usable(ref: Ref) -> None:
         )
 
 
-def _is_around(home: Trace) -> bool:
+def _is_around(owner: Trace) -> bool:
     trace: Trace | None = current()
-    while trace is not None and trace is not home:
+    while trace is not None and trace is not owner:
         trace = trace.parent
-    return trace is home
+    return trace is owner

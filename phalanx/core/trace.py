@@ -50,9 +50,9 @@ class Trace:
         """Whether this trace made the tracer ``x``, or treats it as if; all else is a constant."""
         return x._trace is self
 
-    # Of a mutable reference (`refs.py`), which is at home here or in a trace around this one.
+    # Of a mutable reference (`refs.py`), whose owner is this trace or one around it.
 
-    def home_of(self, value: Any) -> Trace:
+    def owner_of(self, value: Any) -> Trace:
         """The trace that a new reference with this ``value`` belongs to."""
         del value
         return self
@@ -75,10 +75,10 @@ class InnerTrace(Trace):
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]: nobody takes it away
 
     def load(self, ref: Any) -> Any:
-        return ref._value if ref._home is self else self.parent.load(ref)
+        return ref._value if ref._owner is self else self.parent.load(ref)
 
     def store(self, ref: Any, value: Any, where: Location) -> None:
-        if ref._home is self:
+        if ref._owner is self:
             ref._value = value
         elif isinstance(value, Tracer) and self.owns(value):
             raise errors.RefError(

@@ -388,7 +388,7 @@ def typeof(x: Any) -> ArrayType:
         return x.aval
     if isinstance(x, np.ndarray):
         array = cast(np.ndarray, x)
-        if type(array) is not np.ndarray and not wide.is_kept(array):
+        if type(array) is not np.ndarray and not wide.is_wide(array):
             dtypes.refuse_masked(array)
             array = np.asarray(array)  # what its memory is, whatever its class makes of it
         return ArrayType(array.shape, dtypes.held_as(array))

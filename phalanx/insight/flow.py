@@ -13,7 +13,6 @@ from typing import Any
 from phalanx.base.source import Location
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Equation, Frame, Program, Var
-from phalanx.core.roles import CARRY
 from phalanx.transforms.simplify import fixpoint
 
 __all__ = ["Flow", "Marks", "written_on_one_line"]
@@ -75,9 +74,7 @@ class Flow:
         """The marks of the results, of which a run has ``results``."""
         own = frame.lanes
         shadowed = own.intersection(NOTHING.union(*operands))  # axes of the same names, outside
-        final = iter(carry)
-        every = [next(final) if r is CARRY else v for r, v in zip(frame.outs, results, strict=True)]
-        return [(v - own) | shadowed for v in every]
+        return [(v - own) | shadowed for v in frame.with_carried_out(results, carry)]
 
     # ---- the pass ----
 
@@ -117,7 +114,7 @@ class Flow:
         chosen = NOTHING.union(*frame.choices(operands))
 
         def once(carry: Sequence[Marks]) -> list[Marks]:
-            inputs = frame.body_operands(frame.with_carry(start, carry))
+            inputs = frame.body_operands(frame.with_carried_in(start, carry))
             columns = zip(*[self._inside(e, p, inputs) for p in frame.programs], strict=True)
             stops = NOTHING
             if frame.condition is not None:

@@ -83,10 +83,10 @@ def _dim(kind: ArrayType, axis: int) -> int:
     return axis % kind.ndim
 
 
-def _checked(result: Any, given: list[Any], treedef: tree.PyTreeDef) -> list[Any]:
+def _checked(result: Any, expected: list[Any], treedef: tree.PyTreeDef) -> list[Any]:
     """The leaves of a combination, which must be of the types that were combined."""
     leaves_out, structure = leaves_of(result, _WHO, "the result")
-    types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (leaves_out, given))
+    types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (leaves_out, expected))
     if structure != treedef or types != wanted:
         raise TypeError(
             f"{_WHO}: fn must return what it combines, {shown(treedef)} of "

@@ -129,8 +129,8 @@ class FlatFunction:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         refs = {i: Ref(leaves[i]) for i in self.refs}
-        given = [refs.get(i, x) for i, x in enumerate(leaves)] if refs else leaves
-        args = self.in_tree.unflatten(given)
+        values = [refs.get(i, x) for i, x in enumerate(leaves)] if refs else leaves
+        args = self.in_tree.unflatten(values)
         with replaying():  # nothing now: these are the user's lines
             out = self._call(*args)
         results, self.out_tree = flatten_results(out, self.who)
@@ -156,12 +156,12 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
             path = _path_of_leaf(out, i)
             if type(leaf) is Ref:
                 _refuse_result(leaf, path, who)
-            said = (
+            message = (
                 f"{who}: the function returned {brief(leaf)} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
                 f"{_registering(leaf)}"
             )
-            raise coded(TypeError(said), "no array returned", type=type(leaf).__name__)
+            raise coded(TypeError(message), "no array returned", type=type(leaf).__name__)
     return leaves, treedef
 
 
@@ -196,9 +196,9 @@ def trace_carrying(
     inside = list(types)
     while True:
         body = trace(inside)
-        given = body.program.output_types[len(body.written) :][: len(inside)]
-        between = [_promoted(t, f) for t, f in zip(inside, given, strict=False)]
-        between += inside[len(given) :]
+        returned = body.program.output_types[len(body.written) :][: len(inside)]
+        between = [_promoted(t, f) for t, f in zip(inside, returned, strict=False)]
+        between += inside[len(returned) :]
         grown = [
             t if (t.dtype, t.varying, t.spec) == (b.dtype, b.varying, b.spec) else b
             for t, b in zip(inside, between, strict=True)
@@ -223,15 +223,15 @@ def _vary_more(body: TracedBody) -> bool:
     return more
 
 
-def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
-    if given is returned or given.shape != returned.shape:
-        return given
-    spec = given.spec and given.spec.without_axes(given.reduced & returned.varying)
-    over = {"varying": given.varying | returned.varying, "spec": spec}
-    if not given.weak:
-        return given.update(**over)
-    dtype, weak = lattice.common((given.dtype, True), (returned.dtype, returned.weak))
-    return given.update(dtype=dtype, weak=weak and dtype == given.dtype, **over)
+def _promoted(carried: ArrayType, returned: ArrayType) -> ArrayType:
+    if carried is returned or carried.shape != returned.shape:
+        return carried
+    spec = carried.spec and carried.spec.without_axes(carried.reduced & returned.varying)
+    over = {"varying": carried.varying | returned.varying, "spec": spec}
+    if not carried.weak:
+        return carried.update(**over)
+    dtype, weak = lattice.common((carried.dtype, True), (returned.dtype, returned.weak))
+    return carried.update(dtype=dtype, weak=weak and dtype == carried.dtype, **over)
 
 
 def as_type(x: Any, wanted: ArrayType) -> Any:
@@ -271,15 +271,15 @@ def retyped(
 def _conversion(x: Atom, result: Var) -> list[Equation]:
     """What makes ``result`` of ``x``: of another dtype, and another kind along Manual axes."""
     kind, wanted = x.type, result.type
-    made: list[Equation] = []
+    equations: list[Equation] = []
     if (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
         numbers = {"dtype": wanted.dtype, "weak": wanted.weak}
         converted = Var(kind.update(**numbers))
-        made.append(Equation(convert, [x], numbers, (converted,), user_location()))
+        equations.append(Equation(convert, [x], numbers, (converted,), user_location()))
         x = converted
-    made += conversion(x, wanted)
-    made[-1] = made[-1].update(outputs=(result,))
-    return made
+    equations += conversion(x, wanted)
+    equations[-1] = equations[-1].update(outputs=(result,))
+    return equations
 
 
 def joined(bodies: Sequence[TracedBody]) -> tuple[list[Program], list[Any]]:
@@ -311,8 +311,8 @@ def passed_on(program: Program, inputs: Sequence[int]) -> list[int | None]:
 
 def without_results(program: Program, passed: Sequence[Any]) -> Program:
     """``program`` without the results for which ``passed`` says what they are."""
-    kept = [a for a, p in zip(program.outputs, passed, strict=True) if p is None]
-    return program.update(outputs=kept)
+    outputs = [a for a, p in zip(program.outputs, passed, strict=True) if p is None]
+    return program.update(outputs=outputs)
 
 
 def merged(passed: Sequence[Any], values: Sequence[Any], computed: Sequence[Any]) -> list[Any]:

@@ -169,10 +169,10 @@ def _truth(pred: Any) -> Any:
     """The predicate of ``cond`` as a boolean."""
     kind = typeof(pred) if is_value(pred) else None
     if kind is None or kind.shape != () or not _is_real(kind.dtype):
-        given = repr(pred) if kind is None else str(kind)
+        got = repr(pred) if kind is None else str(kind)
         raise TypeError(
             "cond: the predicate must be one boolean or real number without dimensions, got "
-            f"{given}, at {user_location()}; compare it with something, as in x > 0"
+            f"{got}, at {user_location()}; compare it with something, as in x > 0"
         )
     return pred if kind.dtype == BOOL else ne(pred, dtypes.scalar(0, kind.dtype))
 
@@ -244,9 +244,9 @@ def switch(
     _check_callable("switch", *branches)
     kind = typeof(index) if is_value(index) else None
     if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
-        given = repr(index) if kind is None else str(kind)
+        got = repr(index) if kind is None else str(kind)
         raise TypeError(
-            f"switch: the index must be an integer without dimensions, got {given} at "
+            f"switch: the index must be an integer without dimensions, got {got} at "
             f"{user_location()}"
         )
     if config.disable_jit and is_known(index):
@@ -287,9 +287,9 @@ def choose(
     # What a branch takes varies where the choice does: sums over the positions of what it does with
     # that, as of cotangents, are then made outside, where all positions are.
     along = typeof(index).varying
-    given, in_tree = leaves_of(operands, who, "operands", refs=True)
-    refs = tuple([(i, x) for i, x in enumerate(given) if type(x) is Ref])
-    leaves = [varying_along(x, along) for x in given if type(x) is not Ref]
+    values, in_tree = leaves_of(operands, who, "operands", refs=True)
+    refs = tuple([(i, x) for i, x in enumerate(values) if type(x) is Ref])
+    leaves = [varying_along(x, along) for x in values if type(x) is not Ref]
     types = [typeof(x) for x in leaves]
     call: Callable[..., Any] = _with_operands
     if refs:  # each branch uses those that are meant
@@ -380,13 +380,13 @@ def _common_types(
     for i, path in enumerate([*[()] * len(bodies[0].written), *paths]):
         column = [body.program.output_types[i] for body in bodies]
         for name, kind in zip(names, column, strict=True):
-            given = column[0]
-            if (kind.shape, kind.dtype, kind.spec) != (given.shape, given.dtype, given.spec):
-                same = (kind.shape, kind.dtype) == (given.shape, given.dtype)
+            first = column[0]
+            if (kind.shape, kind.dtype, kind.spec) != (first.shape, first.dtype, first.spec):
+                same = (kind.shape, kind.dtype) == (first.shape, first.dtype)
                 advice = "; lay one out as the other, with phalanx.reshard(x, P(..))" * same
                 raise TypeError(
                     f"{who} branches must have equal output types; result{tree.keystr(path)} is "
-                    f"{given} from {names[0]} and {kind} from {name}, at {user_location()}{advice}"
+                    f"{first} from {names[0]} and {kind} from {name}, at {user_location()}{advice}"
                 )
         varying = NOWHERE.union(*[t.varying for t in column])
         common.append(column[0].update(varying=varying))

@@ -213,15 +213,15 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     who = "pmean"
     _, sizes = _axes(axis_name, who)
     groups = _groups(axis_index_groups, sizes, who, even=False)
-    given = tree.map(lambda v: _inexact(_leaf(v, who)), x)
-    total = psum(tree.map(_summed, given), axis_name, axis_index_groups=axis_index_groups)
+    summands = tree.map(lambda v: _inexact(_leaf(v, who)), x)
+    total = psum(tree.map(_summed, summands), axis_name, axis_index_groups=axis_index_groups)
     if groups is not None and len({len(g) for g in groups}) > 1:
         count = psum(full((), 1.0, dtypes.default_float()), axis_name, axis_index_groups=groups)
         mean = tree.map(lambda v: _divide(v, count), total)
     else:
         n = len(groups[0]) if groups is not None else math.prod(sizes)
         mean = tree.map(lambda v: v / n if isinstance(v, SCALARS) else div(v, n), total)
-    return tree.map(_as_given, mean, given)
+    return tree.map(_in_dtype_of, mean, summands)
 
 
 def _summed(x: Any) -> Any:
@@ -236,7 +236,7 @@ def _summed(x: Any) -> Any:
     return convert(_as_operand(x), dtype=dtypes.accumulator(dtype), weak=False) if ends else x
 
 
-def _as_given(mean: Any, x: Any) -> Any:
+def _in_dtype_of(mean: Any, x: Any) -> Any:
     if isinstance(mean, SCALARS) or typeof(mean).dtype == typeof(x).dtype:
         return mean
     return convert(mean, dtype=typeof(x).dtype, weak=False)
@@ -567,14 +567,14 @@ def ppermute(x: T, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> T:
 
 
 def _pairs(perm: Iterable[Iterable[int]], n: int) -> tuple[tuple[int, int], ...]:
-    given = list(perm)
-    for pair in given:
+    listed = list(perm)
+    for pair in listed:
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"ppermute: perm must hold pairs (source, target), got {given}, at "
+                f"ppermute: perm must hold pairs (source, target), got {listed}, at "
                 f"{user_location()}; for a list of sources use pshuffle"
             )
-    pairs = [tuple(int(i) for i in pair) for pair in given]
+    pairs = [tuple(int(i) for i in pair) for pair in listed]
     for pair in pairs:
         if len(pair) != 2:
             raise ValueError(

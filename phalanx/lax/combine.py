@@ -98,11 +98,11 @@ class Combination:
         """The function on pairs of scalars; it must give scalars of the same dtypes."""
         scalars = [t.update(shape=()) for t in self.types]
         program, _ = stage(self._pair, [*scalars, *scalars], self.who)
-        given = [t.update(weak=False) for t in program.output_types]
-        if given != [t.update(weak=False) for t in scalars]:
+        results = [t.update(weak=False) for t in program.output_types]
+        if results != [t.update(weak=False) for t in scalars]:
             raise TypeError(
                 f"lax.{self.who}: the computation must give scalars of the operands' dtypes, "
-                f"{_listed(scalars)}, but it gives {_listed(given)}"
+                f"{_listed(scalars)}, but it gives {_listed(results)}"
             )
         return program
 
@@ -113,10 +113,10 @@ class Combination:
         ``everywhere``, if not the function, combines halves until one element is left."""
         everywhere = everywhere or self.everywhere
         before = typeof(xs[0]).shape
-        kept = tuple(d for d in range(len(before)) if d not in dims)
-        shape = tuple(before[d] for d in kept)
+        remaining = tuple(d for d in range(len(before)) if d not in dims)
+        shape = tuple(before[d] for d in remaining)
         count, lanes = math.prod(before[d] for d in dims), math.prod(shape)
-        order = (*dims, *kept)
+        order = (*dims, *remaining)
         rows = [ops.reshape(ops.transpose(x, perm=order), shape=(count, lanes)) for x in xs]
         while (n := typeof(rows[0]).shape[0]) > 1:
             half = n // 2
@@ -170,10 +170,10 @@ def _fitting(who: str, init: Any, type: ArrayType) -> Any:
     Raises:
         TypeError: it is none, and no number that the dtype holds, nor infinite.
     """
-    given = typeof(init)
-    if given.shape == () and given.dtype == type.dtype:
+    start = typeof(init)
+    if start.shape == () and start.dtype == type.dtype:
         return init
-    known = given.shape == () and not isinstance(init, Tracer)
+    known = start.shape == () and not isinstance(init, Tracer)
     if known and (fitted := _exactly(np.asarray(init), type.dtype)) is not None:
         return fitted.item() if is_python(init) else fitted
     raise TypeError(

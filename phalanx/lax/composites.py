@@ -47,8 +47,8 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         _, in_tree = tree.flatten_call(args)
         types = [typeof(x) for x in leaves]
 
-        def call(fun: Callable[..., Any], *given: Any) -> Any:
-            return fun(*given, **kwargs)
+        def call(fun: Callable[..., Any], *operands: Any) -> Any:
+            return fun(*operands, **kwargs)
 
         body = remembered(
             (decomposition,),

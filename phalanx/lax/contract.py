@@ -228,12 +228,14 @@ def _scaled(x: Any, scale: Any, dtype: np.dtype) -> Any:
     x = as_dtype(accept("scaled_dot", x), dtype)
     if scale is None:
         return x
-    shape, given = typeof(x).shape, typeof(accept("scaled_dot", scale)).shape
-    if len(given) != len(shape) or any(s == 0 or n % s for n, s in zip(shape, given, strict=True)):
+    shape, scale_shape = typeof(x).shape, typeof(accept("scaled_dot", scale)).shape
+    if len(scale_shape) != len(shape) or any(
+        s == 0 or n % s for n, s in zip(shape, scale_shape, strict=True)
+    ):
         raise ShapeError(
             f"lax.scaled_dot: the lengths of the scale {typeof(scale)} must divide those of "
             f"{typeof(x)}"
         )
-    pairs = tuple(m for n, s in zip(shape, given, strict=True) for m in (s, n // s))
+    pairs = tuple(m for n, s in zip(shape, scale_shape, strict=True) for m in (s, n // s))
     whole = ops.broadcast(as_dtype(scale, dtype), shape=pairs, dims=tuple(range(0, len(pairs), 2)))
     return ops.mul(x, ops.reshape(whole, shape=shape))

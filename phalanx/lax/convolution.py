@@ -114,9 +114,9 @@ def _at(type: ArrayType, dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(type.shape[d] for d in dims)
 
 
-def _as_images(*given: ArrayType) -> str:
+def _as_images(*types: ArrayType) -> str:
     """What to do with matrices that were meant as one image or kernel."""
-    if all(kind.ndim != 2 for kind in given):
+    if all(kind.ndim != 2 for kind in types):
         return ""
     return (
         "; one image of one feature is image[None, None], [1, 1, height, width], as is the kernel; "

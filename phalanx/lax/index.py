@@ -357,10 +357,10 @@ def gather(
     )
 
 
-def _numbers(who: str, given: Any, wanted: type) -> Any:
-    if isinstance(given, wanted):
-        return given
-    raise TypeError(f"lax.{who}: dimension_numbers must be {wanted.__name__}, got {given!r}")
+def _numbers(who: str, numbers: Any, wanted: type) -> Any:
+    if isinstance(numbers, wanted):
+        return numbers
+    raise TypeError(f"lax.{who}: dimension_numbers must be {wanted.__name__}, got {numbers!r}")
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:

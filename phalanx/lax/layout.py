@@ -135,17 +135,17 @@ def in_place(
     operands = [x for x in leaves if type(x) is DeviceArray]
 
     def laid_out(*values: Any) -> tuple[Any, ...]:
-        given = iter(values)
-        inputs = [next(given) if type(x) is DeviceArray else x for x in leaves]
+        rest = iter(values)
+        inputs = [next(rest) if type(x) is DeviceArray else x for x in leaves]
         args, kwargs = cast("tuple[Any, Any]", treedef.unflatten(inputs))
-        made = _in_parts(sharding, function, args, kwargs)
-        if made is None:
+        result = _in_parts(sharding, function, args, kwargs)
+        if result is None:
             _refuse_sums_of_nothing(sharding, inputs, who)
             args, kwargs = treedef.unflatten(list(map(without_spec, inputs)))
-            made = function(*args, **kwargs)
-            first = _first(sharding, typeof(made).ndim, inputs, function, treedef)
-            made = _constrained(made, first, who)
-        return (_constrained(made, sharding, who),)
+            result = function(*args, **kwargs)
+            first = _first(sharding, typeof(result).ndim, inputs, function, treedef)
+            result = _constrained(result, first, who)
+        return (_constrained(result, sharding, who),)
 
     others = [x for x in leaves if type(x) is not DeviceArray]
     static = all(isinstance(x, _STATIC) for x in others)
@@ -177,10 +177,10 @@ def _in_parts(
         return None
     try:
         with leaving_sums(axes):
-            made = function(*args, **kwargs)
+            result = function(*args, **kwargs)
     except ShardingTypeError:
         return None
-    return None if any(leaves) and axes - typeof(made).unreduced else made
+    return None if any(leaves) and axes - typeof(result).unreduced else result
 
 
 def _first(
@@ -191,12 +191,13 @@ def _first(
     Some products XLA's partitioner would compute wrong at once. They lie along fewer axes first;
     or as their batch does in the operands, where the axis that cuts the sum is to cut the batch.
     """
-    said = [x.aval.spec.layout for x in inputs if isinstance(x, Array) and x.aval.spec is not None]
-    if not said or not isinstance(sharding, NamedSharding):
+    specs = [x.aval.spec for x in inputs if isinstance(x, Array)]
+    layouts = [spec.layout for spec in specs if spec is not None]
+    if not layouts or not isinstance(sharding, NamedSharding):
         return None
     asked = sharding.spec.open_layout
-    first = by_one_axis(asked, ndim, said)
-    times = Counter(str(axis) for layout in said for axes in layout for axis in axes)
+    first = by_one_axis(asked, ndim, layouts)
+    times = Counter(str(axis) for layout in layouts for axes in layout for axis in axes)
     shared = {axis for axis, n in times.items() if n > 1}
     if len(shared) > 1 and not shared.isdisjoint(str(a) for axes in asked for a in axes or ()):
         first = _as_batch_spec(asked, shared, inputs, function, treedef) or first
@@ -213,10 +214,10 @@ def _as_batch_spec(
     values = [i for i, x in enumerate(inputs) if isinstance(x, Array)]
 
     def summed(*arrays: Any) -> list[Any]:
-        given = list(inputs)
+        changed = list(inputs)
         for i, x in zip(values, arrays, strict=True):
-            given[i] = x
-        args, kwargs = treedef.unflatten(given)
+            changed[i] = x
+        args, kwargs = treedef.unflatten(changed)
         with leaving_sums(frozenset(shared)):
             return [function(*args, **kwargs)]
 
@@ -266,11 +267,12 @@ def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
         return x.sharding if x.committed else None
     if isinstance(x, Array):
         return None if x.aval.spec is None else x.aval.sharding
-    said, around = getattr(x, "sharding", None), settings().mesh
-    if not isinstance(said, NamedSharding):
+    sharding, around = getattr(x, "sharding", None), settings().mesh
+    if not isinstance(sharding, NamedSharding):
         return None
-    known = said.mesh.has_devices or (around is not None and around.abstract_mesh == said.mesh)
-    return said if known else None
+    mesh = sharding.mesh
+    known = mesh.has_devices or (around is not None and around.abstract_mesh == mesh)
+    return sharding if known else None
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:

@@ -105,10 +105,10 @@ class EighImplementation(Choice):
     QDWH = "qdwh"
 
 
-def _only(who: str, what: str, given: Any, *allowed: Any) -> None:
-    if given is not None and given not in allowed:
+def _only(who: str, what: str, value: Any, *allowed: Any) -> None:
+    if value is not None and value not in allowed:
         names = " or ".join(map(str, (None, *allowed)))
-        raise ValueError(f"lax.linalg.{who}: {what} must be {names} on CPUs, got {given!r}")
+        raise ValueError(f"lax.linalg.{who}: {what} must be {names} on CPUs, got {value!r}")
 
 
 # ---- positive definite, triangular and tridiagonal ------------------------------------------

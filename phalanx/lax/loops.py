@@ -533,12 +533,12 @@ def _scan(
     f, call = step
     check_functions(who, f)
     init_leaves, _ = leaves_of(init, who, "init_val" if own else "init", own=own)
-    given, rows_tree = leaves_of(xs, who, "xs", refs=True)
-    refs = [i for i, x in enumerate(given) if type(x) is Ref]
-    rows = loaded(given)
+    leaves, rows_tree = leaves_of(xs, who, "xs", refs=True)
+    refs = [i for i, x in enumerate(leaves) if type(x) is Ref]
+    rows = loaded(leaves)
     steps = _length(rows, length, who)
     if config.disable_jit:
-        return _scan_in_python(partial(call, f), init, given, rows_tree, steps, reverse)
+        return _scan_in_python(partial(call, f), init, leaves, rows_tree, steps, reverse)
     types = [typeof(x) for x in init_leaves]
     row_types = [lane_type(typeof(x), 0) for x in rows]
 
@@ -567,7 +567,7 @@ def _scan(
 
     key = (who, call, tree.flatten_call((init, xs))[1], *types, *row_types, *refs)
     traced = remembered((f,), key, trace)
-    refuse_aliases(given, traced.captured, who)
+    refuse_aliases(leaves, traced.captured, who)
     values = [as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)]
     out = scan_rows(
         *loaded(traced.captured),
@@ -580,7 +580,7 @@ def _scan(
         reverse=bool(reverse),
         unroll=_unrolled(unroll, steps, who),
     )
-    out = store_all(traced.written, [given[i] for i in traced.stored], out)
+    out = store_all(traced.written, [leaves[i] for i in traced.stored], out)
     carry = merged(traced.passed, values, out[: traced.carries])
     return traced.carry_tree.unflatten(carry), traced.out_tree.unflatten(out[traced.carries :])
 
@@ -634,14 +634,14 @@ def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
 
 
 def _scan_in_python(
-    f: Callable[..., Any], init: Any, given: list[Any], rows_tree: Any, length: int, reverse: bool
+    f: Callable[..., Any], init: Any, leaves: list[Any], rows_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    carry, rows = held(init), loaded(given)
+    carry, rows = held(init), loaded(leaves)
     out: list[tuple[Any, dict[int, Any]]] = []
     order = range(length - 1, -1, -1) if reverse else range(length)
     for i in order:
         row = [index_in_dim(x, i, 0, keepdims=False) for x in rows]
-        refs = {n: Ref(row[n]) for n, x in enumerate(given) if type(x) is Ref}
+        refs = {n: Ref(row[n]) for n, x in enumerate(leaves) if type(x) is Ref}
         carry, y = f(carry, rows_tree.unflatten([refs.get(n, x) for n, x in enumerate(row)]))
         out.append((y, {n: load(ref) for n, ref in refs.items()}))
     if not out:
@@ -649,7 +649,7 @@ def _scan_in_python(
             return cast(Any, scan)(f, init, rows_tree.unflatten(rows), length)
     ys, after = tree.map(lambda *ys: _stacked(ys), *(out[::-1] if reverse else out))
     for n, rows_after in after.items():
-        store(given[n], rows_after)
+        store(leaves[n], rows_after)
     return carry, ys
 
 
@@ -696,9 +696,9 @@ def _map_in_batches(f: Callable[..., Any], xs: Any, at_once: int) -> tuple[Any] 
     the number of batches is not known."""
     if config.disable_jit:
         return None
-    given, _ = leaves_of(xs, "map", "xs", refs=True)
-    refs = [i for i, x in enumerate(given) if type(x) is Ref]
-    rows = loaded(given)
+    leaves, _ = leaves_of(xs, "map", "xs", refs=True)
+    refs = [i for i, x in enumerate(leaves) if type(x) is Ref]
+    rows = loaded(leaves)
     size = _length(rows, None, "map")
     if symbolic((size,)):
         return None
@@ -710,13 +710,13 @@ def _map_in_batches(f: Callable[..., Any], xs: Any, at_once: int) -> tuple[Any] 
     body = remembered((f,), ("map in batches", tree.flatten_call(xs)[1], *types, *refs), trace)
     if body.written:
         return None
-    refuse_aliases(given, body.captured, "map")
+    refuse_aliases(leaves, body.captured, "map")
     out = vectorized(
         *loaded(body.captured), *rows, program=body.program, axes=((ROWS, size),),
         ins=(*[FIXED] * len(body.captured), *[each(0)] * len(rows)),
         outs=(each(0),) * len(body.program.outputs), at_once=at_once,
     )  # fmt: skip
-    out = store_all({}, [given[i] for i in body.stored], out)
+    out = store_all({}, [leaves[i] for i in body.stored], out)
     return (body.out_tree.unflatten(out),)
 
 

@@ -68,8 +68,8 @@ def conv_general_dilated_patches(
     numbers = conv_dimension_numbers(x.shape, shape, dimension_numbers)
     rank = x.ndim - 2
     window, strides, holes, gaps = (
-        (1,) * rank if given is None else integers(who, name, given)
-        for name, given in (
+        (1,) * rank if value is None else integers(who, name, value)
+        for name, value in (
             ("filter_shape", filter_shape),
             ("window_strides", window_strides),
             ("lhs_dilation", lhs_dilation),

@@ -358,6 +358,6 @@ def reduce(
         out = how.monoid.over_dims(how.xs[0], dims=dims)
         return out if how.starts_with_identity else how.from_start([out])
     if any(before[d] == 0 for d in dims):
-        kept = tuple(n for d, n in enumerate(before) if d not in dims)
-        return how.treedef.unflatten(how.start(kept))
+        remaining = tuple(n for d, n in enumerate(before) if d not in dims)
+        return how.treedef.unflatten(how.start(remaining))
     return how.from_start(how.over_dims(how.xs, dims))

@@ -91,9 +91,9 @@ def full_like(
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
-    said: Any = x
-    described = not isinstance(x, OPERANDS) and hasattr(said, "shape") and hasattr(said, "dtype")
-    type = ArrayType(said.shape, said.dtype) if described else typeof(accept("full_like", x))
+    like: Any = x
+    described = not isinstance(x, OPERANDS) and hasattr(like, "shape") and hasattr(like, "dtype")
+    type = ArrayType(like.shape, like.dtype) if described else typeof(accept("full_like", x))
     lengths = type.shape if shape is None else lengths_of("full_like", "shape", shape)
     spec = sharding_like(x, lengths) if sharding is None else sharding
     out = varying_like(full(lengths, fill_value, dtype or type.dtype, sharding=spec), x)

@@ -38,9 +38,9 @@ def conv_general_permutations(
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
-    given = dimension_numbers
-    ndim = len(given.lhs_spec if isinstance(given, ConvDimensionNumbers) else (given or "NC")[0])
-    numbers = conv_dimension_numbers((0,) * ndim, (0,) * ndim, given)
+    spec = dimension_numbers
+    ndim = len(spec.lhs_spec if isinstance(spec, ConvDimensionNumbers) else (spec or "NC")[0])
+    numbers = conv_dimension_numbers((0,) * ndim, (0,) * ndim, spec)
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
@@ -176,14 +176,14 @@ def reduce_window_shape_tuple(
     >>> lax.reduce_window_shape_tuple((7, 8), (2, 3), (1, 2), [(0, 1), (0, 0)])
     (7, 3)
     """
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "window": window_dimensions,
         "strides": window_strides,
         "base_dilation": base_dilation,
         "window_dilation": window_dilation,
     }
     known = {
-        k: integers("reduce_window_shape_tuple", k, v) for k, v in given.items() if v is not None
+        k: integers("reduce_window_shape_tuple", k, v) for k, v in options.items() if v is not None
     }
     pads = padtype_to_pads(operand_shape, known["window"], known["strides"], padding)
     windows = plain_windows(known.pop("window"), padding=pads, **known)

@@ -18,7 +18,7 @@ from phalanx.control.call import call
 from phalanx.control.call_with_transpose import LinearRule, linear_call
 from phalanx.control.custom_derivatives import bind_program, bind_with_rules
 from phalanx.control.custom_jvp_call import JvpRule, custom_jvp
-from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.primitive import ZERO, Linear, with_zeros
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import typeof
@@ -48,8 +48,8 @@ class _Unknown:
         """``flat`` as a function of trees."""
 
         def function(x: Any) -> Any:
-            given, _ = leaves_of(x, self.who, "the argument")
-            return self.tree.unflatten(flat(*given))
+            leaves, _ = leaves_of(x, self.who, "the argument")
+            return self.tree.unflatten(flat(*leaves))
 
         return function
 
@@ -80,8 +80,8 @@ class _Solver:
         self.solve, self.unknown, self.has_aux = solve, unknown, has_aux
         self.aux_tree: Any = None
 
-    def __call__(self, function: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
-        out = self.solve(function, self.unknown.tree.unflatten(given))
+    def __call__(self, function: Callable[[Any], Any], leaves: Sequence[Any]) -> list[Any]:
+        out = self.solve(function, self.unknown.tree.unflatten(leaves))
         aux: Any = ()
         if self.has_aux:
             out, aux = out
@@ -167,8 +167,8 @@ def _solve_system(system: _System, consts: Sequence[Any], b: Sequence[Any]) -> l
         return _solve_system(system.other(), known, cts[:count])[:count]
 
     def pair(nonzero: tuple[bool, ...], xs: Sequence[Any]) -> list[Any]:
-        operands, rest = xs[: len(nonzero)], iter(xs[len(nonzero) :])
-        tangents = [next(rest) if n else ZERO for n in nonzero]
+        operands, rest = xs[: len(nonzero)], xs[len(nonzero) :]
+        tangents = with_zeros(rest, nonzero)
         results = _solve_system(system, operands[:known], operands[known:])
         x = results[:count]
         _, by_consts = jvp(lambda *c: system.apply(c, x), operands[:known], tangents[:known])
@@ -325,8 +325,8 @@ def custom_root(
         )
 
     def pair(nonzero: tuple[bool, ...], xs: Sequence[Any]) -> list[Any]:
-        operands, rest = xs[: len(nonzero)], iter(xs[len(nonzero) :])
-        tangents = [next(rest) if n else ZERO for n in nonzero]
+        operands, rest = xs[: len(nonzero)], xs[len(nonzero) :]
+        tangents = with_zeros(rest, nonzero)
         results = list(found(*operands))
         x, c = results[:size], operands[consts]
         _, by_consts = jvp(lambda *c: evaluate(function, [*c, *x]), c, tangents[consts])

@@ -153,9 +153,9 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
     """
-    given = alike("polygamma", m, x)
-    check_domain("polygamma", typeof(given[1]), is_floating)
-    return nth_polygamma(m, *given)
+    operands = alike("polygamma", m, x)
+    check_domain("polygamma", typeof(operands[1]), is_floating)
+    return nth_polygamma(m, *operands)
 
 
 def nth_polygamma(order: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:

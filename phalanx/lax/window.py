@@ -97,9 +97,9 @@ def _over_windows(how: Combination, padding: Pairs, base_dilation: Ints, **windo
     return how.treedef.unflatten(how.where_valid([always, *start], xs)[1:])
 
 
-def _per_dimension(name: str, given: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _per_dimension(name: str, value: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """One number for each dimension, 1 where none is given."""
-    values = (1,) * len(shape) if given is None else integers("reduce_window", name, given)
+    values = (1,) * len(shape) if value is None else integers("reduce_window", name, value)
     if len(values) != len(shape):
         raise ValueError(
             f"lax.reduce_window: {name} needs one entry for each of the {len(shape)} dimensions "

@@ -570,7 +570,9 @@ def _reshape_dims(x: ArrayType, shape: Shape) -> Dims:
         targets = [d for d in after if shape[d] != 1]
         if len(sources) == 1 and targets:
             operand[sources[0]] = sources[0]
-            for d, label in zip(targets, _taken_apart(x, sources[0], shape, targets), strict=True):
+            for d, label in zip(
+                targets, _split_factors(x, sources[0], shape, targets), strict=True
+            ):
                 result[d] = label
         elif len(targets) == 1 and sources and x.layout[sources[0]]:
             for d in sources:
@@ -586,7 +588,7 @@ def _but_ones(shape: Shape) -> list[int]:
     return [n for n in shape if n != 1]
 
 
-def _taken_apart(x: ArrayType, dim: int, shape: Shape, targets: Sequence[int]) -> list[Any]:
+def _split_factors(x: ArrayType, dim: int, shape: Shape, targets: Sequence[int]) -> list[Any]:
     """The labels of ``targets``, dimensions of ``shape`` that dimension ``dim`` of ``x`` becomes.
 
     An axis goes to the first of them that those before it do not cut into single elements.

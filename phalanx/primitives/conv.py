@@ -206,7 +206,7 @@ def _conv_lower(
         batch_group_count,
         precision,
     )
-    return b.made_whole(y, unsharded_dims[2])
+    return b.gathered(y, unsharded_dims[2])
 
 
 def _to_be_whole(

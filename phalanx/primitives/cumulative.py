@@ -180,11 +180,11 @@ def interleaved(even: Any, odd: Any, dim: int) -> Any:
         # 0.0 added to -0.0 would be 0.0; added to 0.0, -0.0 is nothing
         zero = wide.constant(np.negative(zero))
 
-    def apart(x: Any, low: int, high: int) -> Any:
+    def spread(x: Any, low: int, high: int) -> Any:
         edges = [(low, high, 1) if d == dim else (0, 0, 0) for d in range(typeof(x).ndim)]
         return pad(x, zero, config=tuple(edges))
 
-    return join(apart(even, 0, 1 - more), apart(odd, 1, more))
+    return join(spread(even, 0, 1 - more), spread(odd, 1, more))
 
 
 def _flipped(x: Any, dim: int, reversed: bool) -> Any:

@@ -729,12 +729,12 @@ def _scatter_linearize(active: Active, x: Any, indices: Any, u: Any, **params: A
     size = ArrayType((tu.size,), I32)
     ids = reshape(add(iota(dtype=I32, shape=size.shape, dim=0), np.int32(1)), shape=tu.shape)
     winners = scatter(full(tx.shape, 0, I32), indices, ids, **params)
-    is_kept = eq(winners, np.int32(0))
+    is_unwritten = eq(winners, np.int32(0))
     won = eq(_read(winners, indices, tu, **params), ids)
 
     def chosen(x: Any, u: Any) -> Any:
-        kept_x = zeros(tx) if x is ZERO else select(is_kept, x, 0)
-        return scatter_add(kept_x, indices, select(won, u, 0), **params)
+        unwritten = zeros(tx) if x is ZERO else select(is_unwritten, x, 0)
+        return scatter_add(unwritten, indices, select(won, u, 0), **params)
 
     return chosen(x, u), lambda tx, _, tu: chosen(tx, tu)
 

@@ -180,7 +180,7 @@ def _reduction(
     return prim
 
 
-def _kept(x: Any, dims: Ints) -> tuple[int, ...]:
+def _remaining_dims(x: Any, dims: Ints) -> tuple[int, ...]:
     return tuple(d for d in range(typeof(x).ndim) if d not in dims)
 
 
@@ -190,10 +190,10 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     def rule(active: Active, x: Any, *, dims: Ints) -> Derivative:
         x = rounded_apart(x)  # for what is made again may be rounded so that none attains it
         out = prim()(x, dims=dims)
-        type, kept_dims = typeof(x), _kept(x, dims)
-        attained = eq(x, broadcast(out, shape=type.shape, dims=kept_dims))
+        type, remaining_dims = typeof(x), _remaining_dims(x, dims)
+        attained = eq(x, broadcast(out, shape=type.shape, dims=remaining_dims))
         ones = indicator(attained, type.dtype)
-        count = broadcast(reduce_sum(ones, dims=dims), shape=type.shape, dims=kept_dims)
+        count = broadcast(reduce_sum(ones, dims=dims), shape=type.shape, dims=remaining_dims)
         weight = div(ones, count)
         return out, lambda t: reduce_sum(mul(t, weight), dims=dims)
 
@@ -202,12 +202,12 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
 
 def _prod_linearize(active: Active, x: Any, *, dims: Ints) -> Derivative:
     """Multiply halves until one element is left; no division, so zeros do no harm."""
-    kept_dims = _kept(x, dims)
-    shape = tuple(typeof(x).shape[d] for d in kept_dims)
+    remaining_dims = _remaining_dims(x, dims)
+    shape = tuple(typeof(x).shape[d] for d in remaining_dims)
     flat_shape = (*shape, math.prod(typeof(x).shape[d] for d in dims))
 
     def flat(v: Any) -> Any:
-        return reshape(transpose(v, perm=(*kept_dims, *dims)), shape=flat_shape)
+        return reshape(transpose(v, perm=(*remaining_dims, *dims)), shape=flat_shape)
 
     steps: list[tuple[Any, Any]] = []
     rest = flat(x)
@@ -322,9 +322,9 @@ def _in_two(extremum: Lower) -> Positions:
 
     def lower(b: Builder, x: Any, dim: int, index_dtype: np.dtype) -> Any:
         shape, dtype = b.ins[0].shape, b.ins[0].dtype
-        kept_dims = tuple(d for d in range(len(shape)) if d != dim)
+        remaining_dims = tuple(d for d in range(len(shape)) if d != dim)
         best = extremum(b, x, (dim,))
-        attained = b.compare(x, b.broadcast_in_dim(best, shape, kept_dims), "EQ")
+        attained = b.compare(x, b.broadcast_in_dim(best, shape, remaining_dims), "EQ")
         if dtypes.is_inexact(dtype):
             attained = b.or_(attained, b.compare(x, x, "NE"))
         last = shape[dim] - 1

@@ -154,15 +154,15 @@ def _bits(x: Any) -> Any:
     return reshape(bitcast(x, dtype=WORD), shape=(type.size * _words_of(type.dtype),))
 
 
-class _Told(np.ndarray):
+class _ShownAsArray(np.ndarray):
     """A value that is told: within a tree it is shown as the array that it was."""
 
 
-_Told.__name__ = "Array"  # with which NumPy begins what it shows
+_ShownAsArray.__name__ = "Array"  # with which NumPy begins what it shows
 
 
 def _value(type: ArrayType, words: np.ndarray) -> np.ndarray:
-    return _decoded(type, np.ascontiguousarray(words)).view(_Told)
+    return _decoded(type, np.ascontiguousarray(words)).view(_ShownAsArray)
 
 
 def _decoded(type: ArrayType, words: np.ndarray) -> np.ndarray:

@@ -454,7 +454,7 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
         lambda b, x, y: b.compare(x, y, select),
         lambda b, x, y: b.add(x, y),
     )
-    return b.made_whole(scattered, dims)
+    return b.gathered(scattered, dims)
 
 
 def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from phalanx.base import dtypes, wide
 from phalanx.base.boundary import boundary, hiding
-from phalanx.base.config import said_by, settings
+from phalanx.base.config import option_source, settings
 from phalanx.base.errors import DeletedArray, DeviceError, ShardingTypeError
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.phases import phase
@@ -574,7 +574,7 @@ def _first_of(platform: str) -> Any:
     try:
         return backend().local_devices(platform)[0]
     except DeviceError as e:
-        who = said_by("default_device", platform) or "default_device"
+        who = option_source("default_device", platform) or "default_device"
         raise DeviceError(f"{who} must be a platform with devices, got {platform!r}: {e}") from None
 
 
@@ -594,7 +594,7 @@ def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -
     """
     dtypes.refuse_masked(host)
     value = np.asarray(host)
-    type = ArrayType(value.shape, dtypes.held_as(host if wide.is_kept(host) else value), weak)
+    type = ArrayType(value.shape, dtypes.held_as(host if wide.is_wide(host) else value), weak)
     return place(value, type, default_sharding() if sharding is None else sharding)
 
 
@@ -615,7 +615,7 @@ def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray
 
 
 def _check_whole(type: ArrayType, sharding: Sharding) -> None:
-    """Raise ShardingTypeError if of what is put so each device would have a part of a sum."""
+    """Raise ShardingTypeError if ``sharding`` is unreduced, so that each device has a summand."""
     if unreduced_along(sharding):
         raise ShardingTypeError(
             f"an array {type} is whole, at {user_location()}, and cannot be put as {sharding}: "
@@ -652,7 +652,7 @@ def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
 
 def shared_scalars() -> list[DeviceArray]:
     """The scalars that calls share, which no user has."""
-    return _scalars.kept()
+    return _scalars.all_values()
 
 
 def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:

@@ -114,18 +114,18 @@ class Call(CachedCall):
         prepared: LoadedProgram,
         leaves: Sequence[Any],
         out_tree: Any,
-        kept: Sequence[int] | None = None,
+        positions: Sequence[int] | None = None,
         donate: Sequence[int] = (),
         names: Callable[[int], str] | None = None,
         arguments: Sequence[Any] | None = None,
     ) -> None:
-        """For leaves like ``leaves``; the program takes those numbered ``kept``, or all.
+        """For leaves like ``leaves``; the program takes those numbered ``positions``, or all.
 
         What is put on devices for the operands ``donate`` is not shared with others. ``names``
         gives what messages call a leaf. The first call is one of the ``leaves``, which were made of
         the user's ``arguments`` where these are given.
         """
-        numbers = range(len(leaves)) if kept is None else kept
+        numbers = range(len(leaves)) if positions is None else positions
         self.prepared = prepared
         self.out_tree = out_tree
         self.operands = tuple(

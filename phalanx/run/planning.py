@@ -146,10 +146,12 @@ def make_plan(
     places: RequestedShardings | None = None,
     constants: int = 0,
 ) -> tuple[Plan, bool]:
-    """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
+    """Devices, mesh and specs for ``program`` on inputs with these ``shardings``.
 
-    Also whether the results belong on those devices because the user said so. The first inputs,
-    as many as there are ``constants``, follow the others; ``places`` are of those others.
+    The first inputs are ``constants`` in number; they follow the others, to which ``places`` refer.
+
+    Returns:
+        The plan, and whether results are committed to its devices, because the user chose these.
     """
     places = places or RequestedShardings.anywhere(program)
     ins = (*(None,) * constants, *places.ins)
@@ -264,8 +266,9 @@ def _plan_over(
 
 
 def _with_sums(wish: P, own: P | None) -> P:
-    """``wish``, how a region takes an input, with the sums that are left of it as it lies by its
-    ``own`` spec; not along axes that the region cuts it by, for then it has to be moved."""
+    """``wish``, the spec with which a region takes an input, unreduced along the axes along which
+    the input is, by its ``own`` spec. Axes by which the region cuts it are left out: along these it
+    has to be moved."""
     if own is None or not own.unreduced:
         return wish
     axes = [name for names in wish.layout for name in names]
@@ -281,8 +284,8 @@ def _cut_alike(specs: Sequence[P | None], others: Sequence[P | None]) -> bool:
 def of_whole_keys(
     plan: Plan, in_types: Sequence[ArrayType], out_types: Sequence[ArrayType]
 ) -> Plan:
-    """``plan`` of a program on words, where nothing parts those of keys: neither what XLA chooses,
-    nor how an array of words lies that is passed through as keys."""
+    """``plan`` of a program on the words of keys, with specs that do not divide the words of a key:
+    neither where XLA chooses them, nor where an array of words is passed through as keys."""
 
     def one(spec: P | None, type: ArrayType) -> P | None:
         if not is_key(type.dtype):

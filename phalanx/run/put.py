@@ -44,8 +44,8 @@ def _type(x: ArrayType, *, to: Place, back: Place) -> ArrayType:
 
 
 def _linearize(active: Active, x: Any, *, to: Place, back: Place) -> Derivative:
-    home = x._sig.sharding if isinstance(x, DeviceArray) else back
-    return device_put(x, to=to, back=back), lambda t: device_put(t, to=to, back=home)
+    sharding = x._sig.sharding if isinstance(x, DeviceArray) else back
+    return device_put(x, to=to, back=back), lambda t: device_put(t, to=to, back=sharding)
 
 
 def _transpose(ct: Any, x: Any, to: Place, back: Place) -> Cotangents:

@@ -93,7 +93,7 @@ class Batch(InnerTrace):
         return self.written[ref][0] if ref in self.written else super().load(ref)
 
     def store(self, ref: Any, value: Any, where: Any) -> None:
-        if ref._home is self:
+        if ref._owner is self:
             super().store(ref, value, where)
         else:
             refuse_aliases(self.passed, (ref,), self.name)

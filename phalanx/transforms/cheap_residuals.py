@@ -17,11 +17,11 @@ def _is_cheap(equation: Equation) -> bool:
     return equation.prim in (broadcast, reshape, transpose, iota)
 
 
-def _is_avoidable(residual: Atom, made_by: dict[Var, Equation]) -> bool:
+def _is_avoidable(residual: Atom, makers: dict[Var, Equation]) -> bool:
     """Whether the residual need not be stored."""
     if not isinstance(residual, Var):
         return True
-    return residual in made_by and _is_cheap(made_by[residual])
+    return residual in makers and _is_cheap(makers[residual])
 
 
 class _Store(Struct):
@@ -30,7 +30,7 @@ class _Store(Struct):
     ``inputs`` stand for ``stored``, in order; ``later`` is what stands for each atom.
     """
 
-    made_by: dict[Var, Equation]
+    makers: dict[Var, Equation]
     stored: list[Atom] = field(default_factory=list[Atom])
     inputs: list[Var] = field(default_factory=list[Var])
     equations: list[Equation] = field(default_factory=list[Equation])
@@ -42,7 +42,7 @@ class _Store(Struct):
             return atom
         if atom not in self.later:
             var = self.later[atom] = Var(atom.type)
-            equation = self.made_by.get(atom)
+            equation = self.makers.get(atom)
             if equation is not None and _is_cheap(equation):
                 operands = [self.provide(a) for a in equation.inputs]
                 self.equations.append(equation.update(inputs=operands, outputs=(var,)))
@@ -56,10 +56,10 @@ def without_cheap(
     primal: Program, residuals: list[Atom], linear: Program
 ) -> tuple[list[Atom], Program]:
     """Fewer or smaller ``residuals`` of ``primal``, and ``linear``, which takes them first."""
-    made_by = {v: e for e in primal.equations for v in e.outputs}
-    if not any(_is_avoidable(r, made_by) for r in residuals):
+    makers = {v: e for e in primal.equations for v in e.outputs}
+    if not any(_is_avoidable(r, makers) for r in residuals):
         return residuals, linear
-    store = _Store(made_by)
+    store = _Store(makers)
     count = len(residuals)
     provided = [store.provide(r) for r in residuals]
     renamed: dict[Atom, Atom] = dict(zip(linear.inputs[:count], provided, strict=True))

@@ -25,5 +25,5 @@ class CompileTimeEvalTrace(InnerTrace):
         with entering(trace):
             return trace.process(prim, args, params)
 
-    def home_of(self, value: Any) -> Trace:
+    def owner_of(self, value: Any) -> Trace:
         return owner_of((value,), self.parent)

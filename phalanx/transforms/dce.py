@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from phalanx.core.memoize import memoize_on
 from phalanx.core.program import Atom, Equation, Frame, Program
-from phalanx.core.roles import CARRY, CHOICE
+from phalanx.core.roles import CHOICE
 from phalanx.core.runs import Lanes, Marks
 from phalanx.transforms.simplify import fixpoint
 
@@ -53,9 +53,9 @@ def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
     equations = live_equations(program)
     used = set(program.outputs).union(*[e.inputs for e in equations])
     leading = len(program.inputs) - fixed
-    kept = [i for i in range(leading) if program.inputs[i] in used]
-    inputs = [*(program.inputs[i] for i in kept), *program.inputs[leading:]]
-    return program.update(inputs=inputs, equations=equations), kept
+    positions = [i for i in range(leading) if program.inputs[i] in used]
+    inputs = [*(program.inputs[i] for i in positions), *program.inputs[leading:]]
+    return program.update(inputs=inputs, equations=equations), positions
 
 
 def without_unused_inputs(program: Program) -> tuple[Program, list[int]]:
@@ -64,17 +64,19 @@ def without_unused_inputs(program: Program) -> tuple[Program, list[int]]:
     If types of inputs have specs, one of these inputs is kept in any case: it tells on which mesh
     results are that depend on no input.
     """
-    pruned, kept = memoize_on(program, "without unused inputs", lambda: _without_unused(program))
-    return (pruned if len(kept) < len(program.inputs) else program), kept
+    pruned, positions = memoize_on(
+        program, "without unused inputs", lambda: _without_unused(program)
+    )
+    return (pruned if len(positions) < len(program.inputs) else program), positions
 
 
 def _without_unused(program: Program) -> tuple[Program, list[int]]:
-    pruned, kept = prune(program, 0)
+    pruned, positions = prune(program, 0)
     sharded = [i for i, t in enumerate(program.input_types) if t.spec is not None]
-    if not sharded or not set(kept).isdisjoint(sharded):
-        return pruned, kept
-    kept = sorted([*kept, sharded[0]])
-    return pruned.update(inputs=[program.inputs[i] for i in kept]), kept
+    if not sharded or not set(positions).isdisjoint(sharded):
+        return pruned, positions
+    positions = sorted([*positions, sharded[0]])
+    return pruned.update(inputs=[program.inputs[i] for i in positions]), positions
 
 
 # ---- in sub-programs, too -----------------------------------------------------------------------
@@ -122,13 +124,10 @@ def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
         frame,
         programs=tuple([_with_inputs(_with_outputs(p, live_outs), seen) for p in frame.programs]),
         condition=frame.condition and _with_inputs(_with_outputs(frame.condition, (True,)), seen),
-        ins=tuple(compress(frame.ins, live_ins)),
-        outs=tuple(compress(frame.outs, live_outs)),
     )
-    if live_frame == frame:
+    if live_frame == frame and all(live_ins) and all(live_outs):
         return e
-    inputs, outputs = compress(e.inputs, live_ins), compress(e.outputs, live_outs)
-    return e.reframed(live_frame, inputs=[*inputs], outputs=tuple(outputs))
+    return e.narrowed(live_frame, live_ins, live_outs)
 
 
 def _with_inputs(program: Program, seen: Marks) -> Program:
@@ -154,16 +153,15 @@ def _live_results(frame: Frame, needed: Sequence[bool]) -> Marks:
     """Marks of the results that are ``needed`` or that the next run of a loop needs."""
 
     def needed_again(live: Sequence[bool]) -> list[bool]:
-        carried = iter(frame.carried_in(_read(frame, tuple(live))))
-        return [next(carried) if r is CARRY else False for r in frame.outs]
+        carried = frame.carried_in(_read(frame, tuple(live)))
+        return frame.with_carried_out([False] * len(live), carried)
 
     return tuple(fixpoint(needed, needed_again) if frame.is_loop else needed)
 
 
 def _live_operands(frame: Frame, live_outs: Marks) -> Marks:
     """Marks of the operands that are needed for the results that ``live_outs`` marks."""
-    read, carried = _read(frame, live_outs), iter(frame.carried_out(live_outs))
-    return tuple([next(carried) if r is CARRY else x for r, x in zip(frame.ins, read, strict=True)])
+    return tuple(frame.with_carried_in(_read(frame, live_outs), frame.carried_out(live_outs)))
 
 
 def _read(frame: Frame, live_outs: Marks) -> list[bool]:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from msgspec import Struct
 from phalanx.base.source import on_one_line
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
+from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative, with_zeros
 from phalanx.core.program import Atom, Program
 from phalanx.core.trace import (
     InnerTrace,
@@ -194,14 +195,14 @@ def jvp_program(program: Program, active: tuple[bool, ...]) -> Derived[tuple[boo
     """
 
     def both(*inputs: Any) -> tuple[list[Any], tuple[bool, ...]]:
-        primals, rest = inputs[: len(active)], iter(inputs[len(active) :])
-        tangents = [next(rest) if a else ZERO for a in active]
+        primals, rest = inputs[: len(active)], inputs[len(active) :]
+        tangents = with_zeros(rest, active)
         outputs, slopes = _jvp(lambda *xs: evaluate(program, xs), primals, tangents)
         nonzero = tuple([t is not ZERO for t in slopes])
         return [*outputs, *(t for t in slopes if t is not ZERO)], nonzero
 
     types = list(program.input_types)
-    types += [t for t, a in zip(types, active, strict=True) if a]
+    types += [*compress(types, active)]
     return derive(program, ("jvp", active), both, types)
 
 
@@ -215,10 +216,9 @@ class LinearMap(Struct, frozen=True):
     residuals: list[Any]
     nonzero: tuple[bool, ...]
 
-    def __call__(self, tangents: Sequence[Any]) -> list[Any]:
+    def __call__(self, tangents: Sequence[Any]) -> tuple[Any, ...]:
         """The tangents out, ``ZERO`` where nothing depends on the tangents in."""
-        outputs = iter(evaluate(self.program, [*self.residuals, *tangents]))
-        return [next(outputs) if n else ZERO for n in self.nonzero]
+        return with_zeros(evaluate(self.program, [*self.residuals, *tangents]), self.nonzero)
 
 
 def _linearize(
@@ -242,8 +242,8 @@ def _linearize(
     nonzero = tuple(t is not ZERO for _, t in pairs)
     outputs = [t for _, t in pairs if t is not ZERO]
     program, residuals, _ = tangents.finish(variables, outputs, "linear")
-    program, kept = prune(program, fixed=len(variables))
-    return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in kept], nonzero)
+    program, positions = prune(program, fixed=len(variables))
+    return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in positions], nonzero)
 
 
 linearize = leaving_nothing(_linearize)

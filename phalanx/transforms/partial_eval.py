@@ -112,14 +112,8 @@ def _narrowed(
     """``e`` with ``program`` in it: the operands of ``live_ins``, the results of ``live_outs``."""
     inputs, outputs = compress(program.inputs, live_ins), compress(program.outputs, live_outs)
     part = program.update(inputs=inputs, outputs=outputs)
-    live_frame = replace(
-        frame,
-        programs=(part.update(equations=live_equations(part)),),
-        ins=tuple(compress(frame.ins, live_ins)),
-        outs=tuple(compress(frame.outs, live_outs)),
-    )
-    outputs = tuple(compress(e.outputs, live_outs))
-    return e.reframed(live_frame, inputs=[*compress(e.inputs, live_ins)], outputs=outputs)
+    live_frame = replace(frame, programs=(part.update(equations=live_equations(part)),))
+    return e.narrowed(live_frame, live_ins, live_outs)
 
 
 def _joined(halves: Linearized, tangents: Sequence[Atom]) -> Program:

@@ -7,6 +7,7 @@ stored only where the rest needs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from phalanx.base.source import Location
 from phalanx.core.memoize import memoize_on
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
-from phalanx.core.roles import CARRY, CHOICE
+from phalanx.core.roles import CHOICE
 from phalanx.core.types import ArrayType
 from phalanx.primitives.elementwise import reduce_precision
 from phalanx.primitives.naming import named
@@ -28,9 +29,9 @@ Policy = Callable[..., Any]  # gives True, False, or an ``OffloadTo``
 
 
 class OffloadTo(Struct, frozen=True, eq=False):  # there are few, and they are keys
-    """What a policy says of values that are stored in other memory than that of the devices.
+    """The answer of a policy for values that are stored in other memory than that of the devices.
 
-    ``move`` brings a value there, told ``there``, and back, told ``back``.
+    ``move`` brings a value there with the parameters ``there``, and back with those of ``back``.
     """
 
     move: Primitive
@@ -156,7 +157,8 @@ def _unnamed(e: Equation) -> Equation:
 
 
 def _granted(program: Program, policy: Policy) -> dict[Var, OffloadTo | None]:
-    """The variables that may be stored, or must be, and where if not where they are."""
+    """The variables that may or must be stored: in other memory as ``OffloadTo`` says; where that
+    is None, where they are."""
     granted: dict[Var, OffloadTo | None] = {}
     for e in program.equations:
         frame = divisible(e)
@@ -241,7 +243,7 @@ def _divided_inside(
     carried = len(frame.carried_out(frame.outs))
 
     def parts_for(needed: Sequence[bool]) -> tuple[_Divided, list[bool]]:
-        outputs = [a for a, k in zip(body.outputs, needed, strict=True) if k]
+        outputs = [*compress(body.outputs, needed)]
         parts = partition_for_remat(
             body, outputs, policy, frame.carried_out(range(len(frame.outs)))
         )
@@ -251,19 +253,14 @@ def _divided_inside(
 
     def carry_of_next(carry: Sequence[bool]) -> Sequence[bool]:
         """What a run uses of the carry the run before must give."""
-        _, used = parts_for(_with_carried(frame, requested, carry))
+        _, used = parts_for(frame.with_carried_out(requested, carry))
         return frame.carried_in(used[: len(frame.ins)])
 
     def make() -> tuple[_Divided, list[bool]]:
         carry = fixpoint(frame.carried_out(requested), carry_of_next) if carried else ()
-        return parts_for(_with_carried(frame, requested, carry))
+        return parts_for(frame.with_carried_out(requested, carry))
 
     return memoize_on(body, ("divide", requested, frame.key, policy), make)
-
-
-def _with_carried(frame: Frame, marks: Sequence[bool], carry: Sequence[bool]) -> list[bool]:
-    new = iter(carry)
-    return [next(new) if r is CARRY else m for r, m in zip(frame.outs, marks, strict=True)]
 
 
 def _renewed(e: Equation, missing: set[Var], types: Sequence[ArrayType]) -> Equation:

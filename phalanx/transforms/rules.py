@@ -42,7 +42,8 @@ class RuleTrace(InnerTrace):
         return tuple(interpret(parts, args, lambda e, xs: self._sorted(e.prim, xs, e.params)))
 
     def _sorted(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The results, each of the half to which it belongs; of both, if there are such of each."""
+        """The results of an operation that runs in the primal half, the linear half, or both: each
+        result from the half to which it belongs."""
         dual = self.dual
         if not any(dual.depends(a) for a in args):
             return dual.process(prim, tuple(args), params)

@@ -147,10 +147,10 @@ class Stage(Trace):
         return Var(type)
 
     def load(self, ref: Ref) -> Any:
-        return super().load(ref) if ref._home is self else self._touched(ref).value
+        return super().load(ref) if ref._owner is self else self._touched(ref).value
 
     def store(self, ref: Ref, value: Any, where: Any) -> None:
-        if ref._home is self:
+        if ref._owner is self:
             super().store(ref, value, where)
         else:
             touched = self._touched(ref)
@@ -159,7 +159,7 @@ class Stage(Trace):
     def _touched(self, ref: Ref) -> _Touched:
         touched = self.refs.get(ref)
         if touched is None:
-            outside = cast(Trace, self.parent).load(ref)  # around which it is at home
+            outside = cast(Trace, self.parent).load(ref)  # the owner is further out
             var = self._from_outside(typeof(outside))
             touched = self.refs[ref] = _Touched(var, StagedTracer(self, var, None))
         return touched

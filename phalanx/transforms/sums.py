@@ -36,8 +36,8 @@ class _LeavingSums(InnerTrace):
             return True
         return taken != prim.result_type(types, {**params, **self._leaving})
 
-    def home_of(self, value: Any) -> Trace:
-        return self.parent.home_of(value)
+    def owner_of(self, value: Any) -> Trace:
+        return self.parent.owner_of(value)
 
 
 def leaving_sums(axes: Iterable[str]) -> running:

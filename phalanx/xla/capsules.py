@@ -74,7 +74,7 @@ def from_dlpack(external: Any, device: Any, copy: bool | None = None) -> tuple[R
             f"from_dlpack: an object that calls itself {type} hands over {held:,} bytes, where "
             f"such arrays take {type.size * type.dtype.itemsize:,}"
         )
-    if not _lies_row_by_row(raw, type):
+    if not _is_row_major(raw, type):
         raise BufferError(
             f"from_dlpack: the elements of {type} lie in another order than row by row, which is "
             "how arrays lie here; hand over a contiguous copy"
@@ -94,7 +94,7 @@ def _capsule(external: Any, stream: int | None) -> Any:
     return export(**further)
 
 
-def _lies_row_by_row(raw: Raw, type: ArrayType) -> bool:
+def _is_row_major(raw: Raw, type: ArrayType) -> bool:
     """Whether the last dimension is the fastest: programs are compiled for that, unchecked."""
     fastest_first = str(raw._pjrt_layout).partition(":")[0].strip("{}").split(",")
     order = [int(d) for d in fastest_first if d]

@@ -121,7 +121,9 @@ def _absence(name: str) -> str | None:
     if hiding:
         return f"{hiding}={os.environ[hiding]} hides every one from this process"
     if not hardware.has_hardware(name):
-        advice = f"; this is a container, {_GIVEN[name]}" if hardware.is_container() else ""
+        advice = (
+            f"; this is a container, {_CONTAINER_ADVICE[name]}" if hardware.is_container() else ""
+        )
         return f"{NO_HARDWARE} {_HARDWARE[name].split(' ', 1)[1]}{advice}"
     if _plugins(name):
         return None
@@ -186,7 +188,7 @@ def _canonical(name: str) -> str:
 
 
 _HARDWARE: Final = {"tpu": "a TPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
-_GIVEN: Final = {
+_CONTAINER_ADVICE: Final = {
     "tpu": "to which its host gives a TPU with docker run --privileged",
     "cuda": "to which its host gives GPUs with docker run --gpus all",
     "rocm": "to which its host gives GPUs with docker run --device /dev/kfd --device /dev/dri",
@@ -339,7 +341,7 @@ def load(plugin: Plugin) -> Any:
     if not xla_client.pjrt_plugin_loaded(name):
         if _LEVEL not in os.environ:
             os.putenv(_LEVEL, "1")  # plugins read it when they are loaded
-        with _told_of(plugin):
+        with _explained(plugin):
             loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
             _versions[name] = plugin.version
         if name in GPUS:
@@ -348,7 +350,7 @@ def load(plugin: Plugin) -> Any:
         if name == "tpu" and not hardware.has_hardware(name):
             for variable in _NO_TPU_HERE.keys() - os.environ.keys():
                 os.putenv(variable, _NO_TPU_HERE[variable])
-        with _told_of(plugin):
+        with _explained(plugin):
             xla_client.initialize_pjrt_plugin(name)
     return loaded.get(name)
 
@@ -361,7 +363,7 @@ def data_directory(platform: str) -> str | None:
 
 
 @contextmanager
-def _told_of(plugin: Plugin) -> Generator[None]:
+def _explained(plugin: Plugin) -> Generator[None]:
     """What keeps a plugin from being loaded is told in words."""
     try:
         yield

@@ -307,7 +307,7 @@ class CollectiveEmitter(RegionEmitter):
         split = self.sharding(spec, ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
-    def made_whole(self, x: Value, dims: Ints) -> Value:
+    def gathered(self, x: Value, dims: Ints) -> Value:
         return x if any([t.unreduced for t in self.outs]) else self.whole_along(x, dims)
 
     @property
@@ -353,7 +353,7 @@ class CollectiveEmitter(RegionEmitter):
         results = super().reduce_window(xs, inits, *windows, body)
         if len(results) > 1:
             self._shard_alike(results)
-        return [self.made_whole(x, unsharded_dims) for x in results]
+        return [self.gathered(x, unsharded_dims) for x in results]
 
     def _shard_alike(self, xs: Values) -> None:
         """Have the compiler shard all of ``xs`` in one way, those that nobody uses, too."""
@@ -377,7 +377,7 @@ class CollectiveEmitter(RegionEmitter):
             self.whole_along(indices, unsharded.indices),
         )
         result = super().gather(x, indices, numbers, slice_sizes, sorted)
-        return self.made_whole(result, unsharded.windows)
+        return self.gathered(result, unsharded.windows)
 
     def scatter(
         self, x: Value, indices: Value, updates: Value, numbers: Any, body: Body, sorted: bool,
@@ -393,7 +393,7 @@ class CollectiveEmitter(RegionEmitter):
         )
         updates = self.whole_along(updates, unsharded.windows)
         result = super().scatter(x, indices, updates, numbers, body, sorted, unique)
-        return self.made_whole(result, unsharded.array)
+        return self.gathered(result, unsharded.array)
 
     def _even(
         self, indices: Value, updates: Value, batching: Ints, windows: Ints

@@ -47,7 +47,7 @@ from phalanx.xla.jaxlib_versions import OLD, from_xla_sharding, result_handler, 
 from phalanx.xla.kernels import kernels
 from phalanx.xla.memory import of_the_host
 from phalanx.xla.module import XlaModule, number_of
-from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
+from phalanx.xla.packed import Packed, check_origin, contents_of, origin
 from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
 from phalanx.xla.stored import load
 
@@ -140,7 +140,7 @@ class XlaExecutable:
             self._name, contents_of(self._loaded, self.read, self._name), self._bytecode,
             Sharding(self.devices), self.in_shardings, self.out_shardings,
             tuple([t.whole for t in self._out_types]), self._donated,
-            self._independent, made_by(self.devices),
+            self._independent, origin(self.devices),
         )  # fmt: skip
         return _unpacked, (packed,)
 
@@ -514,7 +514,7 @@ def _launcher(
 
 def _unpacked(packed: Packed) -> XlaExecutable:
     """What was pickled, on the devices for which it was compiled."""
-    check_made_here(packed)
+    check_origin(packed)
 
     def on(devices: tuple[Any, ...]) -> Any:
         return load(packed.contents, devices, settings_for(devices, []))

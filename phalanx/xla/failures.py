@@ -66,18 +66,18 @@ _PARTS: Final = ("arguments", "outputs", "temporaries")
 
 def out_of_memory(who: str, sizes: Mapping[str, int], device: str, memory: float) -> OutOfMemory:
     """The error of ``who`` that needs memory of such ``sizes`` in a ``device``, and it has less."""
-    inputs, outputs, temporaries = [told_size(sizes[key]) for key in _PARTS]
-    needed = told_size(sum([sizes[key] for key in _PARTS]) - sizes["aliased"])
+    inputs, outputs, temporaries = [size_text(sizes[key]) for key in _PARTS]
+    needed = size_text(sum([sizes[key] for key in _PARTS]) - sizes["aliased"])
     return OutOfMemory(
-        f"{who} needs {needed}, and {device} has {told_size(memory)}: it takes {inputs}, gives "
+        f"{who} needs {needed}, and {device} has {size_text(memory)}: it takes {inputs}, gives "
         f"{outputs}, and holds {temporaries} between\n{_TO_NEED_LESS}"
     )
 
 
-def told_size(size: float) -> str:
+def size_text(size: float) -> str:
     """A number of bytes.
 
-    >>> told_size(3 * 2**29), told_size(2**62)
+    >>> size_text(3 * 2**29), size_text(2**62)
     ('1.5 GiB', '4.295e+09 GiB')
     """
     return f"{size / 2**30:.4g} GiB"

@@ -33,7 +33,7 @@ class Gloo:
         everywhere = member.everyone.gather("starting the CPU client", self._here)
         self._listening = {(host, port) for addresses in everywhere for host, port in addresses}
         self._member, self._client = member, client
-        self._said: set[int] = set()
+        self._logged: set[int] = set()
         self._over = False  # what is connected within this process from now on goes on
 
     def let_go(self) -> None:
@@ -66,8 +66,8 @@ class Gloo:
 
     def _call(self, numbers: tuple[int, ...]) -> None:
         """Say those numbers, for those that do not."""
-        for number in set(numbers) - self._said:
+        for number in set(numbers) - self._logged:
             for address in self._here:
                 with contextlib.suppress(OSError), socket.create_connection(address, 1) as sock:
                     sock.sendall(struct.pack("=q", number))
-        self._said.update(numbers)
+        self._logged.update(numbers)

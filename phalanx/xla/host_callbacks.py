@@ -132,20 +132,20 @@ class Callbacks:
         function, out_types = self._functions[number]
         launch = self.launch
         if launch is not None and launch.raised:
-            return self._made_up(out_types)
+            return self._zeros(out_types)
         outer, _here.calling = called_by(), self
         try:
-            return _fitted(function, function(*map(_kept, args)), out_types)
+            return _fitted(function, function(*map(_copied, args)), out_types)
         except BaseException as e:
             if launch is None:
                 raise Stopped(e) from None
             launch.raised.append(e)
             self._count = 0
-            return self._made_up(out_types)
+            return self._zeros(out_types)
         finally:
             _here.calling = outer
 
-    def _made_up(self, types: Types) -> tuple[np.ndarray, ...]:
+    def _zeros(self, types: Types) -> tuple[np.ndarray, ...]:
         """Values in place of results; negative in every second one of ever longer runs of calls."""
         self._count += 1
         sign = 1 if self._count.bit_length() // 2 % 2 else -1
@@ -214,7 +214,7 @@ def wait_for_callbacks() -> None:
                 event.wait()
 
 
-def _kept(x: Any) -> np.ndarray:
+def _copied(x: Any) -> np.ndarray:
     """An argument as an array that outlives the call: jaxlib copies, but does not promise to."""
     array = np.asarray(x)
     if not array.flags.owndata:

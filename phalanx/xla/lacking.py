@@ -44,10 +44,10 @@ def lacking(error: Exception, lowered: XlaModule) -> DeviceError | None:
     (target,) = filter(None, found.groups())
     device = lowered.plan.devices[0]
     place = _place_of(target, lowered.module) or user_location()
-    return DeviceError(f"{lowered.name}, at {place}: {_told(target, device)}")
+    return DeviceError(f"{lowered.name}, at {place}: {_advice(target, device)}")
 
 
-def _told(target: str, device: Any) -> str:
+def _advice(target: str, device: Any) -> str:
     """What cannot be done on ``device``, and what to do about it."""
     plugin = plugin_of(device.client)
     if plugin is None:

@@ -137,14 +137,14 @@ def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
     attributes["mhlo.num_partitions"] = b.int_attribute(len(b.plan.devices), 32)
 
 
-def _say(
+def _annotate(
     b: MlirBuilder,
     attributes: Sequence[dict[str, ir.Attribute]],
     specs: Sequence[P | None],
     types: Sequence[ArrayType],
     follows_types: bool,
 ) -> None:
-    """Say of arguments or results how they lie."""
+    """Write the shardings of arguments or results into their ``attributes``."""
     for entry, spec, t in zip(attributes, specs, types, strict=True):
         if spec is not None:
             entry["sdy.sharding"] = b.sharding(spec, t.ndim, follows_types)
@@ -168,8 +168,8 @@ def _main(
         else:  # the compiler finds a result of as many bytes
             arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
-        _say(b, arguments, b.plan.in_specs, in_types, follows_types=False)
-        _say(b, results, b.plan.out_specs, out_types, follows_types=True)
+        _annotate(b, arguments, b.plan.in_specs, in_types, follows_types=False)
+        _annotate(b, results, b.plan.out_specs, out_types, follows_types=True)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

@@ -33,7 +33,7 @@ def _unused(stats: dict[str, int] | None) -> float:
 
 
 def _available() -> float:
-    return _told("MemAvailable", math.inf)
+    return _meminfo("MemAvailable", math.inf)
 
 
 @functools.cache
@@ -44,10 +44,10 @@ def of_the_host() -> float:
     """
     limits = [path.read_text().strip() for path in _LIMITS if path.exists()]
     most = min([math.inf, *[int(n) for n in limits if n.isdigit()]])
-    return min(most, _told("MemTotal", math.inf) + _told("SwapTotal", 0))
+    return min(most, _meminfo("MemTotal", math.inf) + _meminfo("SwapTotal", 0))
 
 
-def _told(name: str, otherwise: float) -> float:
+def _meminfo(name: str, otherwise: float) -> float:
     """What the system says, in bytes."""
     if not _OF_THE_HOST.exists():
         return otherwise

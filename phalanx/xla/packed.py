@@ -24,7 +24,7 @@ class Packed(Struct, frozen=True):
     Attributes:
         contents: what the runtime makes of it.
         where: the sharding that is over all its devices.
-        made_by: what tells the compiler, the machine and the devices from others.
+        origin: what tells the compiler, the machine and the devices from others.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Packed(Struct, frozen=True):
     out_types: tuple[ArrayType, ...]
     donate: tuple[int, ...]
     independent: bool
-    made_by: str
+    origin: str
 
     @property
     def devices(self) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ def contents_of(loaded: Any, read: Callable[[], bytes | None] | None, name: str)
     return contents
 
 
-def made_by(devices: tuple[Any, ...]) -> str:
+def origin(devices: tuple[Any, ...]) -> str:
     """What tells the compiler, the machine and ``devices`` from others.
 
     Of described devices nobody knows the machine.
@@ -91,15 +91,15 @@ def _kinds(devices: tuple[Any, ...]) -> str:
     return f"jaxlib {version.__version__}, for {words}"
 
 
-def check_made_here(packed: Packed) -> None:
+def check_origin(packed: Packed) -> None:
     """Raise RuntimeFailure if another compiler compiled ``packed``, or for another machine."""
     current = _kinds(packed.devices)
-    if packed.made_by.startswith("jaxlib") and packed.made_by != current:
+    if packed.origin.startswith("jaxlib") and packed.origin != current:
         raise RuntimeFailure(
-            f"{packed.name} was compiled by {packed.made_by}, and here is {current}; compile it "
+            f"{packed.name} was compiled by {packed.origin}, and here is {current}; compile it "
             "for this version and these devices, or export the function, phalanx.export"
         )
-    if packed.made_by not in (current, made_by(packed.devices)):
+    if packed.origin not in (current, origin(packed.devices)):
         raise RuntimeFailure(
             f"{packed.name} was compiled by another version of XLA, on a machine of another kind, "
             "or with other devices, and cannot run here; compile it here, or export the function, "

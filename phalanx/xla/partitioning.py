@@ -26,10 +26,10 @@ _REPLICATED, _MANUAL = _hlo.OpSharding.Type.REPLICATED, _hlo.OpSharding.Type.MAN
 def register(interface: Any = None) -> None:
     """Let the partitioner ask, which is that of a plugin if its ``interface`` is given."""
     more = {} if interface is None else {"c_api": interface}
-    xc.register_custom_call_partitioner(BY_BLOCK, _as_told, _partition, _unknown, True, **more)
+    xc.register_custom_call_partitioner(BY_BLOCK, _as_requested, _partition, _unknown, True, **more)
 
 
-def _as_told(sharding: Any, *_: Any) -> Any:
+def _as_requested(sharding: Any, *_: Any) -> Any:
     return sharding
 
 

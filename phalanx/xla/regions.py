@@ -405,9 +405,9 @@ class RegionEmitter(StructuralEmitter):
         return out if prim.multi else (out,)
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
-        return [env[a] if type(a) is Var else self._given(a) for a in atoms]
+        return [env[a] if type(a) is Var else self._of_literal(a) for a in atoms]
 
-    def _given(self, a: Literal) -> Value:
+    def _of_literal(self, a: Literal) -> Value:
         """A constant of the program; NaN where the compiler does not see it.
 
         XLA's exponential on CPUs makes an integer of its operand. Of a constant NaN that is

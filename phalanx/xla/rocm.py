@@ -23,7 +23,7 @@ _LIBRARIES: Final = (
 _OF_FUNCTIONS, _LINKER = "ocml.bc", "ld.lld"
 _BELOW: Final = ("amdgcn/bitcode", "llvm/bin", "lib/llvm/bin", "lib/llvm/amdgcn/bitcode")
 # what the plugin reads, and which file's folder that is
-_TOLD: Final = {
+_OPTIONS: Final = {
     "JAX_ROCM_PLUGIN_INTERNAL_BITCODE_PATH": _OF_FUNCTIONS,
     "HIP_DEVICE_LIB_PATH": _OF_FUNCTIONS,
     "JAX_ROCM_PLUGIN_INTERNAL_LLD_PATH": _LINKER,
@@ -35,7 +35,7 @@ def prepare() -> None:
 
     What the environment says already stands.
     """
-    for variable, name in _TOLD.items():
+    for variable, name in _OPTIONS.items():
         folder = _folder_of(name)
         if folder is not None and variable not in os.environ:
             os.putenv(variable, folder)

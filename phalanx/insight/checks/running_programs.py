@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.api.jit import jit
-from phalanx.api.stages import Traced, on_given, on_transformed, watching
+from phalanx.api.stages import Traced, on_compiled_call, on_transformed, watching
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.source import lines_of_users, user_frame, user_location
@@ -62,7 +62,7 @@ def checking_compiled() -> Generator[Findings]:
 
     with (
         watching_between() as between,
-        watching(look, on_given),
+        watching(look, on_compiled_call),
         watching(look_at_call, on_transformed),
         config.override(keep_lanes=True),
         lines_of_users(),

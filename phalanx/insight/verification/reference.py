@@ -219,7 +219,7 @@ class Reference:
         state = frame.carried_in(operands)
         rows: dict[int, list[Values]] = {}
         for i in steps:
-            now = frame.with_carry(operands, state)
+            now = frame.with_carried_in(operands, state)
             inputs = [
                 [part(x, role, own, (i,)) for x in values]
                 for values, role in zip(now, frame.ins, strict=True)
@@ -251,7 +251,7 @@ class Reference:
         assert condition is not None
         state, running = frame.carried_in(operands), [True] * count
         while True:
-            now = frame.with_carry(operands, state)
+            now = frame.with_carried_in(operands, state)
             (more,) = self(condition, now, axes)
             running = [r and bool(m) for r, m in zip(running, more, strict=True)]
             if not any(running):

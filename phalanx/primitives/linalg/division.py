@@ -183,7 +183,7 @@ def _solved(
         end = b.traced(_end, at, first, size)
         start = b.minimum(at, last)
         part = b.dynamic_slice(h, [start, start], (SMALL, SMALL))
-        part = b.traced(_apart, part, start, at, end, far)
+        part = b.traced(_on_each_part, part, start, at, end, far)
         q, values = b.traced(partial(small, vectors=True), part)
         before = b.dynamic_slice(w, [start], (SMALL,))
         q, values = b.traced(_of_rows, start, at, end, q, values, before)
@@ -214,7 +214,7 @@ def _end(at: Any, first: Any, size: Any) -> Any:
     return reduce_max(select(le(ends, _for_each(add(at, SMALL), ends)), ends, 0), dims=(0,))
 
 
-def _apart(part: Any, start: Any, at: Any, end: Any, far: Any) -> Any:
+def _on_each_part(part: Any, start: Any, at: Any, end: Any, far: Any) -> Any:
     """``part`` with rows from ``at`` to ``end``; those before and after far below and above."""
     before, inside = _rows(start, at, end)
     both = and_(_along_rows(inside), _along_columns(inside))

@@ -206,7 +206,7 @@ def test_types_signatures_and_shardings_that_nobody_holds_go():
 
 
 def test_the_programs_of_one_function_are_bounded_and_all_calls_are_right(monkeypatch):
-    monkeypatch.setattr(phalanx.api.dispatch, "KEPT", 4)
+    monkeypatch.setattr(phalanx.api.dispatch, "CAPACITY", 4)
     f = phalanx.jit(lambda x: x * 2)
     g = phalanx.pmap(lambda x: x * 3)
     h = phalanx.jit(lambda t: [t[0] + t[0]])
@@ -226,7 +226,7 @@ def test_what_is_in_use_is_not_compiled_again_while_others_pass(monkeypatch):
         compiled.append(lowered.name)
         return original(lowered, options)
 
-    monkeypatch.setattr(phalanx.api.dispatch, "KEPT", 4)
+    monkeypatch.setattr(phalanx.api.dispatch, "CAPACITY", 4)
     f = phalanx.jit(lambda x: x * 2)
     others = [jnp.zeros(n) for n in range(4, 24)]
     f(X)

@@ -202,6 +202,6 @@ def missing(devices):
 
 def test_what_another_compiler_made_is_refused(monkeypatch):
     kept = serialize(phalanx.jit(jnp.sin).lower(X).compile())
-    monkeypatch.setattr("phalanx.xla.packed.made_by", lambda devices: "another")
+    monkeypatch.setattr("phalanx.xla.packed.origin", lambda devices: "another")
     with pytest.raises(errors.RuntimeFailure, match="compiled by another version of XLA"):
         deserialize_and_load(*kept)

@@ -1,14 +1,16 @@
 """What a run with ``--sample`` leaves out: cases of statements, and optimizing what it compiles.
 
-Of laws and oracles it takes each statement once, and a share of its other cases; of the units, a
-share of the functions, and for those that have many cases it does the same.
+Of laws and oracles it takes each statement once, and a share of its other cases; of the units, the
+stories and the examples of docstrings, a share of the functions, and for those that have many cases
+it does the same.
 
 The laws of the primitives, of the sub-programs, of captured values, of NaN, of mistakes, of types
 and of contexts, the oracles, and the tests of primitives, of control flow, of transformations, and
 of exported, sparse and Taylor-expanded functions state few things of many cases, most of which XLA
 compiles.
 What laws and oracles state is checked in every run, in one case at least; which case, and which
-others besides, changes with the seed, as do the units that a run takes.
+others besides, changes with the seed, as do the units, stories and examples that a run takes. The
+programs of the tutorial run always.
 
 Most of the time goes to XLA's optimizations, of small programs that run once. A share of the
 modules, which changes with the seed too, has its programs optimized, as those of users are.
@@ -18,9 +20,10 @@ import hashlib
 
 SAMPLED = (
     "tests/laws/test_64_bits_without_the_option", "tests/laws/test_captures",
-    "tests/laws/test_complex_slopes", "tests/laws/test_contexts",
-    "tests/laws/test_dtypes_of_drawn_numbers",
-    "tests/laws/test_explicit_axes", "tests/laws/test_exported",
+    "tests/laws/test_choices_in_fusions", "tests/laws/test_complex_slopes",
+    "tests/laws/test_contexts", "tests/laws/test_dtypes_of_drawn_numbers",
+    "tests/laws/test_explicit_axes", "tests/laws/test_exported", "tests/laws/test_growth",
+    "tests/laws/test_jit_shardings", "tests/laws/test_methods",
     "tests/laws/test_mistakes", "tests/laws/test_nan",
     "tests/laws/test_operations", "tests/laws/test_platforms", "tests/laws/test_primitives",
     "tests/laws/test_sized.py", "tests/laws/test_sizes.py",
@@ -33,7 +36,9 @@ SAMPLED = (
     "tests/units/lax/", "tests/units/primitives/", "tests/units/transforms/",
 )  # fmt: skip
 SHARE = 0.1
-UNITS = 0.6  # of the functions in the units
+IN_PART = "phalanx/", "tests/stories/", "tests/units/"
+ALWAYS = "tests/stories/test_acceptance", "tests/stories/tutorial"
+FUNCTIONS = 0.5  # of those in what is taken in part
 OPTIMIZED = 0.2
 CHECKED = 0.1
 # Oracles also say how accurate numbers are that users get. Derivatives of extrema compare values of
@@ -50,14 +55,16 @@ SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others a
 
 def selected(items, seed):
     """The ``items`` of a run: all tests that are not sampled; of each statement of the others the
-    case that ``seed`` draws first, and a share of its other cases. Of units some are left out."""
+    case that ``seed`` draws first, and a share of its other cases. Of some folders only a share of the
+    functions is taken."""
     least = {}
     for item in filter(is_sampled, items):
         least[statement(item)] = min(draw(item.nodeid, seed), least.get(statement(item), 1))
 
     def is_taken(item):
         function = item.nodeid.split("[")[0]
-        if item.nodeid.startswith("tests/units/") and draw(function, seed) > UNITS:
+        in_part = item.nodeid.startswith(IN_PART) and not item.nodeid.startswith(ALWAYS)
+        if in_part and draw(function, seed) > FUNCTIONS:
             return False
         if not is_sampled(item):
             return True

@@ -13,8 +13,7 @@ from msgspec import Struct
 from phalanx.base import dtypes, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import ShardingTypeError, coded
-from phalanx.base.lengths import Length, symbolic
-from phalanx.base.lengths import length as as_length
+from phalanx.base.lengths import Length, integer, symbolic
 from phalanx.base.source import user_location
 from phalanx.base.tree import shown
 from phalanx.control.loop import loop
@@ -470,7 +469,8 @@ def scan(
         f: from the carry and a row to the next carry, of the same types, and a row.
         init: the first carry, a tree of arrays.
         xs: a tree of arrays ``[length, ...]``, or None.
-        length: the number of iterations, where ``xs`` has no arrays, or to check it.
+        length: the number of iterations, where ``xs`` has no arrays, or to check it; also a
+            float that is whole.
         reverse: whether to go from the last row to the first.
         unroll: how many iterations to write out per iteration of the compiled loop; True for all
             of them, False or 0 for one.
@@ -482,7 +482,8 @@ def scan(
     Raises:
         ValueError: the lengths of ``xs`` differ, nothing tells the length, or it is negative.
         ShardingTypeError: an axis of type Explicit cuts the rows of ``xs``.
-        TypeError: the carry changes its structure or a type; the message names the leaf.
+        TypeError: the carry changes its structure or a type; the message names the leaf; or
+            ``length`` is no whole number.
 
     >>> import phalanx.numpy as jnp
     >>> total, sums = scan(lambda c, x: (c + x, c + x), 0, jnp.arange(4))
@@ -602,7 +603,7 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
             raise coded(error, "rows are cut")
     lengths = {typeof(x).shape[0] for x in rows}
     if length is not None:
-        lengths.add(as_length(length))
+        lengths.add(_iterations(length, who))
     if len(lengths) != 1:
         what = f"the lengths must agree, got {sorted(lengths)}"
         what = what if lengths else "there is nothing to scan over and no length; give xs or length"
@@ -611,6 +612,13 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
     if only < 0:
         raise ValueError(f"{who}: the length must be at least 0, got {only} at {user_location()}")
     return only
+
+
+def _iterations(length: Any, who: str) -> int:
+    """``length``, also as a float that is whole: programs compute it as ``5e5 // 128``."""
+    if isinstance(length, (float, np.floating)) and length.is_integer():
+        return int(length)
+    return integer(who, "length", length)
 
 
 def _unrolled(unroll: int | bool, length: int, who: str) -> int:

@@ -53,6 +53,16 @@ def test_scan_and_its_gradient_are_those_of_the_loop_written_out(options):
         near(found, px.grad(loss(written_out, **options), (0, 1, 2))(W, C, XS))
 
 
+@pytest.mark.parametrize("length", [5e3 // 1000, np.float32(5), np.int8(5)])
+def test_scan_takes_lengths_that_programs_compute(length):
+    assert lax.scan(lambda c, _: (c + 1, None), 0, None, length)[0] == 5
+
+
+def test_scan_of_half_a_step():
+    with pytest.raises(TypeError, match=r"scan: length must be an integer, got 2.5, at test_contr"):
+        lax.scan(lambda c, _: (c, None), 0, length=2.5)
+
+
 def test_second_derivatives_of_scan():
     near(px.hessian(loss(scanned))(W, C, XS), px.hessian(loss(written_out))(W, C, XS))
     near(

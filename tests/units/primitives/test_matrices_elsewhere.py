@@ -1,5 +1,6 @@
 """Matrices as they are factorized where there is no LAPACK, by rules that a CPU can run as well."""
 
+import functools
 import re
 from collections import Counter
 
@@ -237,3 +238,17 @@ def test_all_points_are_whitened_by_one_factor():
     points = np.ones((50, 4), np.float32)
     found, text = operations("cuda", phalanx.grad(density, (0, 1)), points, SQUARE)
     assert found["triangular_solve"] == 4 and "50x4x4" not in text
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lower", [True, False])
+def test_triangular_factors_and_systems_by_xla_itself(by_rules_of_tpus, dtype, lower):
+    by_rules_of_tpus("cholesky", "triangular_solve")
+    x = numbers((2, 4, 4), dtype)
+    factor = run(jnp.linalg.cholesky, x @ adjoint(x) + 4 * np.eye(4, dtype=dtype))
+    assert_close(factor @ adjoint(factor), x @ adjoint(x) + 4 * np.eye(4, dtype=dtype))
+    assert not np.triu(factor, 1).any()
+    a = factor if lower else adjoint(factor)
+    for trans, of in enumerate((a, np.swapaxes(a, -1, -2), adjoint(a))):
+        solve = functools.partial(phalanx.scipy.linalg.solve_triangular, trans=trans, lower=lower)
+        assert_close(of @ run(solve, a, x), x)

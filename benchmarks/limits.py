@@ -1,4 +1,4 @@
-"""`python -m benchmarks.limits [--seconds S]`: training steps in lanes beside one step without lanes.
+"""`python -m benchmarks.limits [--seconds S] [--width N]`: training steps in lanes beside the limit.
 
 The limit is the same arithmetic as one plain `jit` of the whole batch. Eight lanes have weights of
 their own or share them, and run on one device, on two parts of the CPU, or with JAX on eight. All
@@ -85,12 +85,13 @@ def steps(ours: Any, peer: Any, width: int) -> Calls:
         "shared weights: pmap on 1 device": (ours, "pmap", SHARED, 1),
         "shared weights: pmap on 2 devices": (ours, "pmap", SHARED, 2),
     }
-    calls: Calls = {}
-    for name, (api, how, lanes, devices) in ways.items():
+
+    def calling(api: Any, how: str, lanes: tuple | None, devices: int) -> Callable[[], Any]:
         step = step_of(api, how, lanes, devices)
         values = arguments(api, step, width, lanes)
-        calls[name] = lambda step=step, values=values, api=api: api.block_until_ready(step(*values))
-    return calls
+        return lambda: api.block_until_ready(step(*values))
+
+    return {name: calling(*way) for name, way in ways.items()}
 
 
 def lowerings(ours: Any, peer: Any, width: int) -> Calls:
@@ -102,16 +103,12 @@ def lowerings(ours: Any, peer: Any, width: int) -> Calls:
         "pmap on 1 device": (ours, "pmap", 1),
         "jit(vmap)": (ours, "vmap", 1),
     }
-    calls: Calls = {}
-    for name, (api, how, devices) in ways.items():
-        batch = batch_of(lanes=True)
-        params = weights(api, width, OWN)
+    params, batch = weights(ours, width, OWN), batch_of(lanes=True)
 
-        def lower(api: Any = api, how: str = how, devices: int = devices) -> Any:
-            return step_of(api, how, OWN, devices).lower(params, *batch)
+    def lowering(api: Any, how: str, devices: int) -> Callable[[], Any]:
+        return lambda: step_of(api, how, OWN, devices).lower(params, *batch)
 
-        calls[f"tracing and lowering: {name}"] = lower
-    return calls
+    return {f"tracing and lowering: {name}": lowering(*way) for name, way in ways.items()}
 
 
 def by_turns(calls: Calls, seconds: float) -> None:

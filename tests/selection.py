@@ -55,8 +55,8 @@ SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others a
 
 def selected(items, seed):
     """The ``items`` of a run: all tests that are not sampled; of each statement of the others the
-    case that ``seed`` draws first, and a share of its other cases. Of some folders only a share of the
-    functions is taken."""
+    case that ``seed`` draws first, and a share of its other cases. Some folders are taken in part.
+    """
     least = {}
     for item in filter(is_sampled, items):
         least[statement(item)] = min(draw(item.nodeid, seed), least.get(statement(item), 1))

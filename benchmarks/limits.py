@@ -1,4 +1,4 @@
-"""`python -m benchmarks.limits [--seconds S] [--width N]`: training steps in lanes beside the limit.
+"""`python -m benchmarks.limits [--seconds S] [--width N]`: training steps in lanes beside a limit.
 
 The limit is the same arithmetic as one plain `jit` of the whole batch. Eight lanes have weights of
 their own or share them, and run on one device, on two parts of the CPU, or with JAX on eight. All

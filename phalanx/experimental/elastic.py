@@ -261,8 +261,8 @@ def _send(
         except OSError as e:
             if at == 0:
                 raise
-            if keeper.address not in _told:
-                _told.append(keeper.address)
+            if keeper.address not in _logged:
+                _logged.append(keeper.address)
                 log.warn("%s: the neighbour does not keep copies: %s", _WHO, e)
 
 

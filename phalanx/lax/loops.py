@@ -616,8 +616,8 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
 
 def _iterations(length: Any, who: str) -> int:
     """``length``, also as a float that is whole: programs compute it as ``5e5 // 128``."""
-    if isinstance(length, (float, np.floating)) and length.is_integer():
-        return int(length)
+    if isinstance(length, (float, np.floating)) and (x := float(cast(float, length))).is_integer():
+        return int(x)
     return integer(who, "length", length)
 
 

@@ -143,7 +143,7 @@ def test_a_run_begins_with_what_is_given_or_with_a_checkpoint(attempts, tmp_path
 
 def test_without_a_launcher_nothing_is_kept_and_the_log_says_so_once(monkeypatch, caplog):
     monkeypatch.delenv("PHALANX_KEEPERS", raising=False)
-    monkeypatch.setattr(elastic, "_told", [])
+    monkeypatch.setattr(elastic, "_logged", [])
     for _ in range(2):
         elastic.snapshot({"w": jnp.ones(3)})
     assert caplog.text.count("no launcher keeps snapshots here; phalanx launch --elastic does") == 1

@@ -97,7 +97,7 @@ def test_what_cannot_be_shared_is_not():
 def test_elements_that_lie_in_another_order_are_refused():
     type = ArrayType((4, 1, 3), np.dtype(np.float32))
     for layout, right in (("{2,1,0}", 1), ("{1,2,0}", 1), ("{2,0,1}", 1), ("{0,2,1}", 0)):
-        assert capsules._lies_row_by_row(SimpleNamespace(_pjrt_layout=layout), type) == right
+        assert capsules._is_row_major(SimpleNamespace(_pjrt_layout=layout), type) == right
 
 
 def test_streams_wait_for_each_other(monkeypatch):

@@ -529,7 +529,7 @@ def rocm_here(packages, monkeypatch):
     monkeypatch.setattr(rocm, "os", own)
     monkeypatch.setattr(rocm, "_SYSTEM", Path("/nowhere"))
     monkeypatch.delitem(sys.modules, "rocm", raising=False)
-    for variable in (*rocm._TOLD, "ROCM_PATH"):
+    for variable in (*rocm._OPTIONS, "ROCM_PATH"):
         monkeypatch.delenv(variable, raising=False)
 
     def install(top, *files):

@@ -379,10 +379,11 @@ class _Verifying:
         e, c, where = culprit.equation, culprit.comparison, culprit.location
         lane = f" in lane {c.position}" if culprit.path and c.position else ""
         devices = f"{self.devices} devices" if culprit.device is None else str(culprit.device)
+        found, expected = _numbers(c)
         message = (
             f"{self._count(comparisons)} from {self._of_one(comparisons)}, first at "
-            f"{short_line(_place(where))}: {e.prim.name} gives {_number(c.found)} on "
-            f"{devices} and {_number(c.expected)} on one, of the same operands{lane}. "
+            f"{short_line(_place(where))}: {e.prim.name} gives {found} on "
+            f"{devices} and {expected} on one, of the same operands{lane}. "
             f"{way_around(e, bool(culprit.path), culprit.is_over_mesh(inlined(self.program)))}"
         )
         parts: list[Part] = [self._where(culprit)]
@@ -399,26 +400,27 @@ class _Verifying:
 
     def _promised(self, comparisons: Sequence[Compared], shared: Shared) -> Verified:
         """What there is to say of a result that is not the same on all devices, as it should."""
-        found, c = promise(shared), self.judge.unlike(shared.values)
+        origin, c = promise(shared), self.judge.unlike(shared.values)
         assert c is not None
+        there, here = _numbers(c)
         places = coordinates(shared.lanes.frame.runs.axes)  # type: ignore[union-attr]
         first, other = (places[shared.positions[p]] for p in (0, c.position))
-        along = " and ".join(map(repr, found.axes))
+        along = " and ".join(map(repr, origin.axes))
         message = (
             f"{self._result(shared)} is not the same along {along}, though out_specs say so: "
-            f"{_number(c.expected)} at {_at(first)}, which is taken, and {_number(c.found)} at "
-            f"{_at(other)}. What differs comes in at {short_line(_place(found.location))}. Reduce "
-            f"it over {along} with lax.pmean or lax.psum, or name the axis in out_specs. Without "
-            "check_vma=False this is an error."
+            f"{here} at {_at(first)}, which is taken, and {there} at {_at(other)}. What "
+            f"differs comes in at {short_line(_place(origin.location))}. Reduce it over {along} "
+            "with lax.pmean or lax.psum, or name the axis in out_specs. Without check_vma=False "
+            "this is an error."
         )
         items: list[tuple[str, Any, Any]] = [
-            ("line", _place(found.location), "line"),
+            ("line", _place(origin.location), "line"),
             ("lanes", _place(shared.lanes.location), "line"),
             ("result", str(shared.lanes.outputs[shared.number].type), "text"),
-            ("axes", ", ".join(found.axes), "text"),
+            ("axes", ", ".join(origin.axes), "text"),
             ("element", str(c.index), "text"),
-            (f"at {_at(first)}", _number(c.expected), "text"),
-            (f"at {_at(other)}", _number(c.found), "text"),
+            (f"at {_at(first)}", here, "text"),
+            (f"at {_at(other)}", there, "text"),
             ("difference", f"{c.error:.1e}", "text"),
             ("rounding", f"{c.allowed:.1e}", "text"),
         ]
@@ -427,7 +429,7 @@ class _Verifying:
             self._summary(comparisons),
             self._results(comparisons),
         ]
-        return self._verdict(parts, message, False, found.location)
+        return self._verdict(parts, message, False, origin.location)
 
     def _result(self, shared: Shared) -> str:
         """Which result it is, of the function if it is one of those."""
@@ -441,13 +443,14 @@ class _Verifying:
 
     def _where(self, culprit: Culprit) -> Facts:
         e, c = culprit.equation, culprit.comparison
+        found, expected = _numbers(c)
         items: list[tuple[str, Any, Any]] = [
             ("line", _place(culprit.location), "line"),
             ("operation", e.prim.name, "text"),
             ("result", str(e.outputs[0].type), "text"),
             ("element", str(c.index), "text"),
-            ("on devices", _number(c.found), "text"),
-            ("on one device", _number(c.expected), "text"),
+            ("on devices", found, "text"),
+            ("on one device", expected, "text"),
             ("difference", f"{c.error:.1e}", "text"),
             ("rounding", f"{c.allowed:.1e}", "text"),
         ]
@@ -498,10 +501,11 @@ def _word(c: Compared) -> str:
 
 
 def _of_argument(name: str, device: Any, c: Compared) -> str:
+    found, expected = _numbers(c)
     return (
         f"It was not compared with one device: {name} is not one array. By its sharding several "
-        f"devices hold the same, and element {c.index} is {_number(c.expected)} on the first of "
-        f"them and {_number(c.found)} on {device}. It was made of parts that differ, with "
+        f"devices hold the same, and element {c.index} is {expected} on the first of "
+        f"them and {found} on {device}. It was made of parts that differ, with "
         "make_array_from_single_device_arrays, or is the result of a shard_map with "
         "check_vma=False that is not the same on all devices, though out_specs say so."
     )
@@ -511,8 +515,14 @@ def _at(place: tuple[int, ...]) -> str:
     return str(place[0]) if len(place) == 1 else str(place)
 
 
-def _number(x: Any) -> str:
-    return f"{x:.7g}" if isinstance(x, float | np.floating) else str(x)
+def _numbers(c: Compared) -> tuple[str, str]:
+    """What was found and what was expected, in as few digits as tell one from the other: further
+    ones depend on how the processor rounds."""
+    found: Any = c.found
+    if not isinstance(found, float | np.floating):
+        return str(c.found), str(c.expected)
+    pairs = [(f"{c.found:.{d}g}", f"{c.expected:.{d}g}") for d in range(5, 18)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[-1])
 
 
 def _sharding(x: Any) -> str:

@@ -128,9 +128,10 @@ class Emitter:
         if kind is None:
             if has_two_bits(dtype):
                 self._require_two_bits(dtype)
+            type = ArrayType(shape, dtype)  # refuses in words what is too large for MLIR
             kind = self.tensor_type(shape, element_type(dtype))
             self._tensors[shape, dtype] = kind
-            self._types[kind] = ArrayType(shape, dtype)
+            self._types[kind] = type
         return kind
 
     def _require_two_bits(self, dtype: np.dtype) -> None:

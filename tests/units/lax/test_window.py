@@ -176,6 +176,7 @@ HUGE = 2**63  # the first integer that XLA has not
         lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (HUGE,), [(HUGE, 1)]),
         lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), [(HUGE, 0)], None, (HUGE,)),
         lambda x: lax.pad(x, 0.0, [(HUGE, -HUGE, 0)]),
+        lambda x: lax.pad(x, 0.0, [(HUGE - 1, 1 - HUGE, 0)]),
         lambda x: lax.slice(x, (0,), (4,), (HUGE,)),
         lambda x: lax.conv_general_dilated(x[None, None], x[None, None], (HUGE,), [(0, 0)]),
         lambda x: lax.conv_general_dilated(x[None, None], x[None, None, :2], (1,), [(HUGE, HUGE)]),

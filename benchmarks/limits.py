@@ -14,6 +14,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,17 +35,6 @@ def batch_of(lanes: bool) -> tuple[Any, Any]:
     return text[..., :-1], text[..., 1:]
 
 
-def plain_step(api: Any) -> Callable:
-    """The step of one batch, without lanes."""
-
-    def step(params: dict, tokens: Any, targets: Any) -> tuple[dict, Any]:
-        loss = lambda p: transformer.loss(api, p, tokens, targets)  # noqa: E731
-        value, grads = api.value_and_grad(loss)(params)
-        return api.tree.map(lambda p, g: p - transformer.RATE * g, params, grads), value
-
-    return step
-
-
 def weights(api: Any, width: int, ways: tuple | None) -> Any:
     params = transformer.init(np, width=width)
     if ways == OWN:
@@ -55,7 +45,7 @@ def weights(api: Any, width: int, ways: tuple | None) -> Any:
 def step_of(api: Any, how: str, ways: tuple | None, devices: int = 1) -> Callable:
     """A new step: "plain", or "vmap" or "pmap" of eight lanes."""
     if ways is None:
-        return api.jit(plain_step(api))
+        return transformer.mesh_step(api, partial(transformer.loss, api))
     lanes = {"axis_name": "batch", "in_axes": ways, "out_axes": 0 if ways == OWN else None}
     step = transformer.training_step(api)
     if how == "vmap":

@@ -37,9 +37,8 @@ from phalanx.run.backend import Executable
 from phalanx.run.calls import CachedCall, Call, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
-CAPACITY = (
-    512  # programs of a function; one that was not called during so many others may be dropped
-)
+# Programs of a function; one that was not called during so many others may be dropped.
+CAPACITY = 512
 
 
 class ArgStructure:

@@ -478,7 +478,7 @@ class Compiled(AheadOfTime):
         self._is_called = False
         self._comparison: Comparison | None = None
         if compiled.compared is not None:
-            names = list(map(inputs.name, range(len(inputs.positions))))
+            names = [whole.names[i] for i in inputs.positions]
             self._comparison = Comparison(compiled, names)
 
     @property

@@ -8,7 +8,6 @@ rule, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any, NoReturn
 
 from msgspec import Struct
@@ -29,6 +28,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
     UserRules,
+    selected,
     with_zeros,
 )
 from phalanx.core.program import Program
@@ -285,7 +285,7 @@ def _linear_transpose(
 ) -> list[Any]:  # fmt: skip
     every = with_zeros(cts, [dtypes.is_inexact(t.dtype) for t in types])
     backward = rule.backward(nonzero, context.value, [*operands[:known], *every])
-    sent = compress(backward, nonzero)
+    sent = selected(backward, nonzero)
     linear = [isinstance(x, Linear) for x in operands[known:]]
     return [None] * known + [ct if w else None for ct, w in zip(sent, linear, strict=True)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule, with_zeros
+from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule, selected, with_zeros
 from phalanx.core.program import Atom, Frame, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role
 from phalanx.core.runs import Marks
@@ -97,19 +96,19 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
     programs: list[Program] = []
     for program in frame.programs:
         derived = jvp_program(program, inputs)
-        present = compress(derived.about, nonzero)
-        types = compress(program.output_types, nonzero)
+        present = selected(derived.about, nonzero)
+        types = selected(program.output_types, nonzero)
         every = (True,) * len(program.outputs)
         pair = filled(derived.program, [*program.output_types, *types], [*every, *present])
         programs.append(pair.update(equations=live_equations(pair)))
     condition = frame.condition
     if condition is not None:
-        condition = with_inputs(condition, map(Var, compress(condition.input_types, inputs)))
+        condition = with_inputs(condition, map(Var, selected(condition.input_types, inputs)))
     both = replace(
         frame,
         programs=tuple(programs),
-        ins=(*frame.ins, *compress(frame.ins, active)),
-        outs=(*frame.outs, *compress(frame.outs, nonzero)),
+        ins=(*frame.ins, *selected(frame.ins, active)),
+        outs=(*frame.outs, *selected(frame.outs, nonzero)),
         condition=condition,
     )
     return _Pair(both, active, nonzero)
@@ -195,7 +194,7 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
         programs=tuple(map(sources.primal_program, range(len(parts)))),
         outs=(*frame.outs, *map(frame.stored, sources.places)),
     )
-    types = [*compress(frame.programs[0].output_types, nonzero)]
+    types = selected(frame.programs[0].output_types, nonzero)
     residuals = tuple([residual for residual, _ in sources.residuals])
     linear = replace(
         frame,
@@ -203,9 +202,9 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
         ins=(
             *frame.choices(frame.ins),
             *(r.role for r in residuals),
-            *compress(frame.ins, active),
+            *selected(frame.ins, active),
         ),
-        outs=tuple(compress(frame.outs, nonzero)),
+        outs=tuple(selected(frame.outs, nonzero)),
     )
     return _Halves(primal, linear, sources.once_program(), residuals, active, nonzero)
 
@@ -291,7 +290,7 @@ class _ResidualSources:
         with_residuals = linear.renamed(dict[Atom, Atom](seen)).update(
             inputs=[*residuals, *tangents]
         )
-        return filled(with_residuals, types, [*compress(part.nonzero, nonzero)])
+        return filled(with_residuals, types, selected(part.nonzero, nonzero))
 
     def once_program(self) -> Program:
         """From what is FIXED to the residuals that are the same in every run."""

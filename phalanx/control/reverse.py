@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import compress
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +20,7 @@ from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import Typed
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Linear, Primitive, Rule, with_zeros
+from phalanx.core.primitive import ZERO, Linear, Primitive, Rule, selected, with_zeros
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.core.runs import Loop, Marks
@@ -106,18 +105,18 @@ def _transposed(frame: Frame, linear: Marks, has_cotangent: Marks) -> _Transpose
     )
     inputs = frame.programs[0].input_types
     types = {i: t.cotangent for i, t in zip(_positions(frame), inputs, strict=True)}
-    cotangent_types = [types[i] for i in compress(order, nonzero)]
+    cotangent_types = [types[i] for i in selected(order, nonzero)]
     programs = tuple(
-        [filled(m.program, cotangent_types, [*compress(m.about, nonzero)]) for m in derived]
+        [filled(m.program, cotangent_types, selected(m.about, nonzero)) for m in derived]
     )
     roles = [CARRY if i in sums else frame.ins[i].cotangent for i in order]
     runs = frame.runs
     back = replace(
         frame,
         programs=programs,
-        ins=(*compress(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
-             *[r.cotangent for r in compress(frame.outs, has_cotangent)]),
-        outs=tuple(compress(roles, nonzero)),
+        ins=(*selected(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
+             *[r.cotangent for r in selected(frame.outs, has_cotangent)]),
+        outs=tuple(selected(roles, nonzero)),
         runs=replace(runs, reverse=not runs.reverse) if isinstance(runs, Loop) else runs,
     )  # fmt: skip
     return _Transposed(back, order, nonzero)
@@ -165,7 +164,7 @@ def _backwards(
 
     types = dict(zip(positions, program.input_types, strict=True))
     nonlinear = [types[i] for i in positions if not linear[i]]
-    ends = [t.cotangent for t in compress(program.output_types, has_cotangent)]
+    ends = [t.cotangent for t in selected(program.output_types, has_cotangent)]
     key = ("backwards", frame.ins, frame.outs, frame.runs, linear, has_cotangent)
     return derive(program, key, back, [*nonlinear, *(types[i].cotangent for i in sums), *ends])
 

@@ -31,6 +31,7 @@ Operands = tuple[Any, ...]  # tracers of the current trace, arrays and scalars
 Active = tuple[bool, ...]  # of each operand, whether it has a tangent
 LaneDims = tuple[Any, ...]  # of each operand, the dimension of its lanes; None: it has none
 R = TypeVar("R")
+T = TypeVar("T")
 # A function of a few arguments. With ``...`` for them a lambda's would be of unknown types.
 Of = (
     Callable[[Any], R]
@@ -71,6 +72,15 @@ class Zero:
 
 
 ZERO: Final = Zero()
+
+
+def selected(values: Iterable[T], marks: Iterable[bool]) -> list[T]:
+    """Those of ``values`` that ``marks``, as many, mark.
+
+    >>> selected("abc", [True, False, True])
+    ['a', 'c']
+    """
+    return [x for x, mark in zip(values, marks, strict=True) if mark]
 
 
 def with_zeros(values: Iterable[Any], nonzero: Iterable[bool]) -> tuple[Any, ...]:

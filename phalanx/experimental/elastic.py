@@ -23,6 +23,7 @@ from phalanx.api.distributed import credentials_of
 from phalanx.base import log
 from phalanx.base import tree as trees
 from phalanx.base.boundary import bound
+from phalanx.base.numpy_kinds import is_ndarray
 from phalanx.experimental.checkpoint import together
 from phalanx.experimental.checkpoint.index import Stored, index_of
 from phalanx.experimental.checkpoint.leaves import Content, content, stored_dtype
@@ -133,12 +134,9 @@ def resume(state: T, directory: str | os.PathLike[str] | None = None) -> T:
     return state if directory is None or step is None else restore(directory, state, step)
 
 
-_ON_HOST: tuple[type, ...] = (np.ndarray,)
-
-
 def _likeness(leaf: Any) -> Any:
     """What asks for the same as ``leaf``, and keeps no memory."""
-    if isinstance(leaf, _ON_HOST):
+    if is_ndarray(leaf):
         return np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape)
     if isinstance(leaf, DeviceArray):
         return ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)

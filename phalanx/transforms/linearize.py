@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +17,7 @@ from msgspec import Struct
 from phalanx.base.source import on_one_line
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative, with_zeros
+from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative, selected, with_zeros
 from phalanx.core.program import Atom, Program
 from phalanx.core.trace import (
     InnerTrace,
@@ -202,7 +201,7 @@ def jvp_program(program: Program, active: tuple[bool, ...]) -> Derived[tuple[boo
         return [*outputs, *(t for t in slopes if t is not ZERO)], nonzero
 
     types = list(program.input_types)
-    types += [*compress(types, active)]
+    types += selected(types, active)
     return derive(program, ("jvp", active), both, types)
 
 

@@ -7,7 +7,6 @@ stored only where the rest needs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from phalanx.base import dtypes
 from phalanx.base.source import Location
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import Primitive, selected
 from phalanx.core.program import Atom, Equation, Frame, Program, Var
 from phalanx.core.roles import CHOICE
 from phalanx.core.types import ArrayType
@@ -243,7 +242,7 @@ def _divided_inside(
     carried = len(frame.carried_out(frame.outs))
 
     def parts_for(needed: Sequence[bool]) -> tuple[_Divided, list[bool]]:
-        outputs = [*compress(body.outputs, needed)]
+        outputs = selected(body.outputs, needed)
         parts = partition_for_remat(
             body, outputs, policy, frame.carried_out(range(len(frame.outs)))
         )

@@ -22,10 +22,11 @@ from phalanx.compat.casts import with_casts
 from phalanx.compat.extend.source_info_util import SourceInfo, scopes_of
 from phalanx.compat.names import arranged, in_order, theirs, translation_of
 from phalanx.compat.primitives import ForeignPrimitive, view
+from phalanx.core.primitive import selected
 from phalanx.core.program import Equation, Literal, Program, Var, operand_types
 from phalanx.core.types import ArrayType
 from phalanx.transforms.constants import lifted, used_inputs
-from phalanx.transforms.dce import prune
+from phalanx.transforms.dce import with_outputs
 from phalanx.transforms.stage import evaluate
 
 Atom = Var | Literal
@@ -252,42 +253,11 @@ def dce_jaxpr(
 ) -> tuple[Jaxpr, list[bool]]:
     """``jaxpr`` for some outputs alone, and which of the variables that takes."""
     keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
-    outputs = [a for a, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    count = len(jaxpr.constvars)
-    left = _needed(jaxpr.program.update(outputs=outputs))
+    left = with_outputs(jaxpr.program, tuple(used_outputs))
     read = {a for e in left.equations for a in e.inputs} | set(left.outputs)
     used = [k or v in read for v, k in zip(jaxpr.invars, keep, strict=True)]
-    invars = [v for v, u in zip(jaxpr.invars, used, strict=True) if u]
-    return Jaxpr.of(left.update(inputs=[*jaxpr.constvars, *invars]), count), used
-
-
-def _needed(program: Program) -> Program:
-    """``program`` without what no output of it needs, in the functions that it calls, too."""
-    read, equations = set(program.outputs), list[Equation]()
-    for e in reversed(program.equations):
-        if e.effects or not read.isdisjoint(e.outputs):
-            equations.append(_narrowed(e, read) if e.prim.name in _FUNCTIONS else e)
-            read.update(equations[-1].inputs)
-    return program.update(equations=equations[::-1])
-
-
-_FUNCTIONS = {"call", "checkpoint", "mapped"}  # of operands for inputs, of results for outputs
-
-
-def _narrowed(e: Equation, read: set[Atom]) -> Equation:
-    """``e``, a call of a function, for those of its results alone that are ``read``."""
-    live = [i for i, v in enumerate(e.outputs) if v in read]
-    whole: Program = e.params["program"]
-    program, taken = prune(_needed(whole.update(outputs=[whole.outputs[i] for i in live])), 0)
-    params: dict[str, Any] = {**e.params, "program": program}
-    for roles, places in (("ins", taken), ("outs", live)):
-        if roles in params:
-            params[roles] = tuple([params[roles][i] for i in places])
-    return e.update(
-        inputs=[e.inputs[i] for i in taken],
-        params=params,
-        outputs=tuple([e.outputs[i] for i in live]),
-    )
+    inputs = [*jaxpr.constvars, *selected(jaxpr.invars, used)]
+    return Jaxpr.of(left.update(inputs=inputs), len(jaxpr.constvars)), used
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:

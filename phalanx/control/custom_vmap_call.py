@@ -9,7 +9,6 @@ rule does not know of these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import compress
 from typing import Any
 
 from phalanx.base import dtypes
@@ -40,6 +39,7 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
     UserRules,
+    selected,
     with_zeros,
 )
 from phalanx.core.program import Frame, Program, Var
@@ -176,7 +176,7 @@ def _linearize(
     types = types_of(primals)
 
     def linear(*tangents: Any) -> tuple[Any, ...]:
-        operands = [*compress(primals, known), *stored, *dense(tangents, types, active)]
+        operands = [*selected(primals, known), *stored, *dense(tangents, types, active)]
         out = custom_vmap(*operands, program=second, rule=alone, closed=closed)
         return with_zeros(out, nonzero)
 
@@ -202,8 +202,8 @@ def _giving(program: Program, whole: Program, found: Marks, nonzero: Marks) -> P
 
     def make() -> Program:
         first = len(program.outputs) - sum(found)
-        types = [*program.output_types[:first], *compress(whole.output_types, nonzero)]
-        present = [*[True] * first, *compress(found, nonzero)]
+        types = [*program.output_types[:first], *selected(whole.output_types, nonzero)]
+        present = [*[True] * first, *selected(found, nonzero)]
         return filled(program, types, present)
 
     return memoize_on(program, ("giving", found, nonzero), make)
@@ -217,7 +217,7 @@ def _with_known(linear: Program, whole: Program, known: Marks) -> Program:
     """The ``linear`` half of ``whole``, which takes the inputs that are ``known`` before others."""
 
     def make() -> Program:
-        first = [Var(t) for t in compress(whole.input_types, known)]
+        first = [Var(t) for t in selected(whole.input_types, known)]
         return linear.update(inputs=[*first, *linear.inputs])
 
     return memoize_on(linear, ("with known", known), make)

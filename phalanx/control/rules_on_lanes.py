@@ -7,14 +7,13 @@ stands here. An operand of which a tangent has lanes has lanes for the rule, too
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 from phalanx.control.custom_vjp_call import lanes_of_cotangent
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.manual import typed
-from phalanx.core.primitive import ZERO, Linear, with_zeros
+from phalanx.core.primitive import ZERO, Linear, selected, with_zeros
 from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.primitives.basis import instantiate, zeros
@@ -133,14 +132,14 @@ class _Differentiated:
             return results
 
         primals = _spread(axis, own, batched, operands[:count])
-        along = tuple(compress(batched, self.active))
+        along = tuple(selected(batched, self.active))
         tangents = _spread(axis, of_tangents, along, operands[count:])
         return _AtLanes(function, primals, tangents, marks)
 
     def some(self, slopes: Sequence[Any], results: Sequence[Any]) -> list[Any]:
         """The tangents of ``results`` that are wanted."""
         pairs = zip(slopes, results, strict=True)
-        return [*compress([instantiate(t, typeof(y)) for t, y in pairs], self.nonzero)]
+        return selected([instantiate(t, typeof(y)) for t, y in pairs], self.nonzero)
 
     def __str__(self) -> str:
         return str(self.rule)
@@ -169,7 +168,7 @@ class WithTangents(_Differentiated):
         function, primals, tangents, marks = self.at(axis, moving, operands)
         results, slopes = jvp(function, primals, with_zeros(tangents, self.active))
         slopes = self.some(slopes, results)
-        return [*results, *slopes], [*marks, *compress(marks, self.nonzero)]
+        return [*results, *slopes], [*marks, *selected(marks, self.nonzero)]
 
 
 class Storing:
@@ -214,7 +213,7 @@ class TangentsAlone(_Differentiated):
         flags = tuple([moving[i] for i in taken])
         function, primals, tangents, marks = self.at(axis, flags, [operands[i] for i in taken])
         results, linear = linearize(function, primals, self.active)
-        return self.some(linear(tangents), results), [*compress(marks, self.nonzero)]
+        return self.some(linear(tangents), results), selected(marks, self.nonzero)
 
 
 class InTangents:
@@ -239,7 +238,7 @@ class InTangents:
     def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
         flags = tuple(self._merged(moving))
         results, marks = self.rule.run(axis, flags, self._merged(operands))
-        return [*compress(results, self.nonzero)], [*compress(marks, self.nonzero)]
+        return selected(results, self.nonzero), selected(marks, self.nonzero)
 
     def _merged(self, values: Sequence[Any]) -> list[Any]:
         """What the rule takes for each of its operands, of the ``values`` for those of this."""

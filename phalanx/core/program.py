@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress
 from operator import index
 from types import FunctionType
 from typing import Any, TypeVar, final
@@ -23,7 +22,7 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import Location
 from phalanx.core.layouts import Axes
 from phalanx.core.manual import typed
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import Primitive, selected
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role, Roles, slices
 from phalanx.core.runs import ONCE, Lanes, Loop, Once, Runs
 from phalanx.core.types import NOWHERE, Array, ArrayType, operand_type
@@ -122,11 +121,12 @@ class Equation:
     def narrowed(self, frame: Frame, ins: Sequence[bool], outs: Sequence[bool]) -> Equation:
         """The same with the operands that ``ins`` marks and the results that ``outs`` marks alone;
         the programs of ``frame`` take and give no others."""
-        roles = tuple(compress(frame.ins, ins)), tuple(compress(frame.outs, outs))
         return self.reframed(
-            replace(frame, ins=roles[0], outs=roles[1]),
-            inputs=[*compress(self.inputs, ins)],
-            outputs=tuple(compress(self.outputs, outs)),
+            replace(
+                frame, ins=tuple(selected(frame.ins, ins)), outs=tuple(selected(frame.outs, outs))
+            ),
+            inputs=selected(self.inputs, ins),
+            outputs=tuple(selected(self.outputs, outs)),
         )
 
     @property

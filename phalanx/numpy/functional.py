@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.base.kinds import SEQUENCE
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
+from phalanx.core.primitive import selected
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import ArrayLike, as_array, boolean, convert, dim
 from phalanx.numpy.searching import where
@@ -85,7 +85,7 @@ def vectorize(
                 "passed on as it is in excluded="
             )
         is_mapped = [i in mapped for i in cored] + [True] * len(named)
-        return _over_lanes(one, arrays, [*itertools.compress(cores, is_mapped)], core_dims)
+        return _over_lanes(one, arrays, selected(cores, is_mapped), core_dims)
 
     return vectorized
 

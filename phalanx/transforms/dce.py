@@ -7,15 +7,15 @@ loop compute, store and carry along for each other alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from phalanx.core.memoize import memoize_on
+from phalanx.core.primitive import selected
 from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.roles import CHOICE
-from phalanx.core.runs import Lanes, Marks
+from phalanx.core.runs import Marks
 from phalanx.transforms.simplify import fixpoint
 
 IsRoot = Callable[[Equation], object]
@@ -85,13 +85,17 @@ def _without_unused(program: Program) -> tuple[Program, list[int]]:
 def dce(program: Program) -> Program:
     """``program`` with what its results and effects need, in its sub-programs, too.
 
-    What runs in lanes stays whole: what a device runs of it is another program.
+    One that is a single operation over devices stays whole: that says how its inputs lie.
     """
-    return _with_outputs(program, (True,) * len(program.outputs))
+    alone = program.only
+    if alone is not None and alone.prim.on_devices.region is not None:
+        return program
+    return with_outputs(program, (True,) * len(program.outputs))
 
 
-def _with_outputs(program: Program, live_outs: Marks) -> Program:
-    """``program``, of the same inputs, with only the results that ``live_outs`` marks."""
+def with_outputs(program: Program, live_outs: Marks) -> Program:
+    """``program``, of the same inputs, with what its effects need and the results that
+    ``live_outs`` marks, which alone it gives."""
     return (
         memoize_on(program, ("giving", live_outs), lambda: _pruned(program, live_outs)) or program
     )
@@ -99,7 +103,7 @@ def _with_outputs(program: Program, live_outs: Marks) -> Program:
 
 def _pruned(program: Program, live_outs: Marks) -> Program | None:
     """``program`` for the results that ``live_outs`` marks; None if they need all of it."""
-    outputs = tuple(compress(program.outputs, live_outs))
+    outputs = selected(program.outputs, live_outs)
     needed: set[Atom] = set(outputs)
     equations: list[Equation] = []
     for e in _live(program, needed):
@@ -122,8 +126,8 @@ def _narrowed(e: Equation, needed: set[Atom]) -> Equation:
     seen = tuple(frame.body_operands(live_ins))
     live_frame = replace(
         frame,
-        programs=tuple([_with_inputs(_with_outputs(p, live_outs), seen) for p in frame.programs]),
-        condition=frame.condition and _with_inputs(_with_outputs(frame.condition, (True,)), seen),
+        programs=tuple([_with_inputs(with_outputs(p, live_outs), seen) for p in frame.programs]),
+        condition=frame.condition and _with_inputs(with_outputs(frame.condition, (True,)), seen),
     )
     if live_frame == frame and all(live_ins) and all(live_outs):
         return e
@@ -134,7 +138,7 @@ def _with_inputs(program: Program, seen: Marks) -> Program:
     """``program`` with those inputs alone that ``seen`` marks."""
     if all(seen):
         return program
-    inputs = compress(program.inputs, seen)
+    inputs = selected(program.inputs, seen)
     return memoize_on(program, ("seen", seen), lambda: program.update(inputs=inputs))
 
 
@@ -143,10 +147,7 @@ def _with_inputs(program: Program, seen: Marks) -> Program:
 
 def _frame(e: Equation) -> Frame | None:
     """The frame of ``e``, if there may be less of it."""
-    if e.prim.subprograms is None or e.prim.subprograms.whole:
-        return None
-    frame = e.frame
-    return None if frame is None or isinstance(frame.runs, Lanes) else frame
+    return None if e.prim.subprograms is None or e.prim.subprograms.whole else e.frame
 
 
 def _live_results(frame: Frame, needed: Sequence[bool]) -> Marks:
@@ -179,7 +180,7 @@ def _reads(program: Program, live_outs: Marks) -> Marks:
 
 
 def _inputs_read(program: Program, live_outs: Marks) -> Marks:
-    needed: set[Atom] = set(compress(program.outputs, live_outs))
+    needed: set[Atom] = set(selected(program.outputs, live_outs))
     for e in _live(program, needed):
         needed.update(_operands(e, needed))
     return tuple([v in needed for v in program.inputs])
@@ -191,4 +192,4 @@ def _operands(e: Equation, needed: set[Atom]) -> Sequence[Atom]:
     if frame is None:
         return e.inputs
     live_outs = _live_results(frame, [v in needed for v in e.outputs])
-    return [*compress(e.inputs, _live_operands(frame, live_outs))]
+    return selected(e.inputs, _live_operands(frame, live_outs))

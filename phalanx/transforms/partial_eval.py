@@ -8,10 +8,10 @@ the linear inputs. Linearized, it is two: one of what is known, and one that is 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import compress
 
 from msgspec.structs import replace
 
+from phalanx.core.primitive import selected
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, operand_types
 from phalanx.core.runs import Marks
 from phalanx.transforms.dce import dce, live_equations
@@ -30,7 +30,7 @@ def partial_eval(program: Program, linear: Sequence[bool]) -> Program:
 
 def _partial_eval(program: Program, linear: Sequence[bool]) -> tuple[Program, list[bool]]:
     """The same, with marks of the results that depend on ``linear`` inputs."""
-    moving: set[Atom] = set(compress(program.inputs, linear))
+    moving: set[Atom] = set(selected(program.inputs, linear))
     names: dict[Atom, Atom] = {}
     equations: list[Equation] = []
     for e in program.equations:
@@ -61,9 +61,9 @@ def _linearized(e: Equation, active: tuple[bool, ...]) -> Program | None:
     """The value and the tangent of ``e``; None if that takes values of ``active`` operands."""
     alone = Program.of_one(e.prim, operand_types(e.inputs), e.params, e.prim.name, e.location)
     halves = linearize_program(alone, active)
-    joined = dce(_joined(halves, [*compress(e.inputs, active)]))
+    joined = dce(_joined(halves, selected(e.inputs, active)))
     read = set(joined.outputs).union(*[x.inputs for x in joined.equations])
-    if not read.isdisjoint(compress(joined.inputs, active)):
+    if not read.isdisjoint(selected(joined.inputs, active)):
         return None
     return joined.renamed(dict(zip(joined.inputs, e.inputs, strict=True)))
 
@@ -110,7 +110,7 @@ def _narrowed(
     e: Equation, frame: Frame, program: Program, live_ins: Sequence[bool], live_outs: Sequence[bool]
 ) -> Equation:
     """``e`` with ``program`` in it: the operands of ``live_ins``, the results of ``live_outs``."""
-    inputs, outputs = compress(program.inputs, live_ins), compress(program.outputs, live_outs)
+    inputs, outputs = selected(program.inputs, live_ins), selected(program.outputs, live_outs)
     part = program.update(inputs=inputs, outputs=outputs)
     live_frame = replace(frame, programs=(part.update(equations=live_equations(part)),))
     return e.narrowed(live_frame, live_ins, live_outs)

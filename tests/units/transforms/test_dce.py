@@ -161,11 +161,15 @@ def test_what_a_compiler_knows_by_name_takes_and_gives_all():
     assert len(e.inputs) == len(e.outputs) == 2
 
 
-def test_lanes_stay_whole_until_it_is_known_what_a_device_runs():
-    f = ph.pmap(lambda x: (jnp.cos(x), WITH_DEAD_PARTS["a loop"](x)))
-    program = traced(lambda x: f(x)[1], np.ones(2, np.float32))
-    assert dce(program) is program
-    text = ph.jit(lambda x: f(x)[1]).lower(np.ones(2, np.float32)).as_text()
+def test_lanes_give_what_is_needed_of_them_and_alone_stay_whole():
+    f = ph.pmap(lambda x, y: (jnp.cos(x), WITH_DEAD_PARTS["a loop"](y)))
+    rows = np.ones(2, np.float32)
+    (lanes,) = dce(traced(lambda x, y: f(x, y)[1], rows, rows)).equations
+    assert len(lanes.inputs) == len(lanes.outputs) == 1
+    assert "sin" in names(lanes.params["program"]) and "tanh" not in names(lanes.params["program"])
+    alone = traced(f, rows, rows)
+    assert dce(alone) is alone
+    text = ph.jit(lambda x: f(x, x)[1]).lower(rows).as_text()
     assert "stablehlo.sine" in text and "stablehlo.tanh" not in text
 
 

@@ -9,7 +9,7 @@ import atexit
 import importlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -45,13 +45,15 @@ class Coordinator:
         count: int,
         address: tuple[str, int],
         token: str = "",
-        ended: Callable[[int], str] = lambda process: "",
+        watched: Collection[int] = (),
         credentials: Credentials | None = None,
         attempt: int = 0,
     ) -> None:
         self._service: Coordination = backend().coordinate(count)
         try:
-            self.hub = Hub(count, address, token, self._service.socket, ended, credentials, attempt)
+            self.hub = Hub(
+                count, address, token, self._service.socket, watched, credentials, attempt
+            )
         except OSError as e:
             self._service.close()
             host, port = address
@@ -159,7 +161,8 @@ def initialize(
     ids = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
     found = cluster.Found(coordinator_address, num_processes, process_id, ids)
     found = found.completed(cluster_detection_method, os.environ)
-    if found == cluster.Found() and not cluster.is_incomplete(os.environ):
+    asks_nobody = cluster_detection_method == "deactivate"
+    if found == cluster.Found() and (asks_nobody or not cluster.is_incomplete(os.environ)):
         log.warn("%s: nothing tells of other processes, so this one computes alone", _WHO)
         return
     credentials = credentials_of(

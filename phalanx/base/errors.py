@@ -261,8 +261,8 @@ class PeerLost(PhalanxError, RuntimeError):
         return lost
 
     @classmethod
-    def ended(cls, process: int, host: str, when: str, pid: int | None = None) -> PeerLost:
-        """The error for ``process``, which has come to its end while others need it.
+    def left(cls, process: int, host: str, when: str, pid: int | None = None) -> PeerLost:
+        """The error for ``process``, which has left the others while they need it.
 
         Args:
             process: its number.
@@ -271,10 +271,10 @@ class PeerLost(PhalanxError, RuntimeError):
             pid: its number on that machine.
         """
         lost = cls(
-            f"{_process(process, host, pid)} ended normally {when}. Give all processes as many "
-            "batches, as training.even_batches does. What does not span processes still runs here"
+            f"{_process(process, host, pid)} left {when}. Give all processes as many batches, "
+            "as training.even_batches does. What does not span processes still runs here"
         )
-        lost.process, lost.host, lost.why = process, host, f"it ended normally {when}"
+        lost.process, lost.host, lost.why = process, host, f"it left {when}"
         return lost
 
     def at(self, who: str) -> PeerLost:

@@ -109,7 +109,7 @@ class _Attempt:
                 address = f"{address.rpartition(':')[0]}:0"
             self._hosting = Coordinator(
                 assigned.count, listening_at(address, "--coordinator"), token,
-                ended=self._ended, credentials=credentials_of(), attempt=assigned.attempt,
+                watched=self._slots(), credentials=credentials_of(), attempt=assigned.attempt,
             )  # fmt: skip
             self.coordinator = f"{address.rpartition(':')[0]}:{self._hosting.hub.port}"
 
@@ -182,7 +182,7 @@ class _Attempt:
                     continue
                 del running[process]
                 if self.hub is not None:
-                    self.hub.absent(process, _text_of_status(status))
+                    self.hub.process_ended(process, _text_of_status(status), status != 0)
                 if self._is_loss(status):
                     self.lost.append(self._slots()[process])
                 if status:
@@ -216,16 +216,6 @@ class _Attempt:
         if number == signal.SIGINT:
             number = _HARDER[min(_stopped.count(number), len(_HARDER)) - 1]
         self._end(number)
-
-    def _ended(self, process: int) -> str:
-        """How a process of this machine has ended; its connection ends a little before."""
-        child = self._children.get(process)
-        if child is None:
-            return ""
-        try:
-            return f"it {_text_of_status(child.wait(0.5))}"
-        except subprocess.TimeoutExpired:
-            return ""
 
 
 def _text_of_status(status: int) -> str:

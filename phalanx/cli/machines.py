@@ -86,7 +86,7 @@ class Fixed:
         if not self.status or not left:
             return None
         self._attempt += 1
-        say_again(left, self._arguments.max_restarts)
+        say_again(left - 1, self._arguments.max_restarts)
         return self.first()
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class Leader:
     def _note_end(self, line: Line) -> None:
         for process in self._processes.get(line, ()):
             if self._hub is not None:
-                self._hub.absent(process, "was lost with its machine")
+                self._hub.process_ended(process, "was lost with its machine", True)
         self._note(line, {})
 
     def _note(self, line: Line, message: Message) -> None:
@@ -300,8 +300,8 @@ class Leader:
             say(f"lost {self._lost} of {before} processes; starting again with {left}")
             return True
         if self._restarts:
-            say_again(self._restarts, self._arguments.max_restarts)
             self._restarts -= 1
+            say_again(self._restarts, self._arguments.max_restarts)
             return True
         return False
 

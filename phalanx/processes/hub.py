@@ -25,7 +25,7 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ from msgspec import Struct, field
 
 from phalanx.base import log
 from phalanx.processes import differing, forms
-from phalanx.processes.apart import start
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 _HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
 _FAREWELL = 1.0  # for so many seconds all are told what they have not read
 _STRANGERS = 256  # of whom nothing is known yet, at a time, or as many as there are processes
+_STATUS = 0.5  # seconds within which it is known how a process has ended whose connection has
 _TOGETHER = 0.05  # seconds in which those who leave are told of together
 _FILES = 3  # that are open for each process: its connection, and two ends of the runtime's
 _NAMED = 4  # of those who are late at once, and of values that differ
@@ -60,6 +60,8 @@ class Known(Struct):
     silence: Silence = field(default_factory=Silence)
     late: Lateness = field(default_factory=Lateness)
     launched: differing.Counts | None = None  # when it left
+    how: str = ""  # it has ended, if that is known
+    has_failed: bool = False
     gone: bool = False
 
     @property
@@ -135,8 +137,7 @@ class Hub:
         address: host and port; port 0 is any that is free.
         token: what those who come must know, "" for nothing.
         runtime: the socket of the runtime's coordination service, to which they are led.
-        ended: what is known of how a process has ended, for those that are told that it did; it may
-            wait for that.
+        watched: the processes of whose end ``process_ended`` tells.
         credentials: what this shows to those who come, and they must show; None for no TLS.
         attempt: how often the program was started again before.
 
@@ -150,14 +151,14 @@ class Hub:
         address: tuple[str, int],
         token: str,
         runtime: str,
-        ended: Callable[[int], str] = lambda process: "",
+        watched: Collection[int] = (),
         credentials: Credentials | None = None,
         attempt: int = 0,
     ) -> None:
         self._attempt = attempt
         self.count, self.token, self.runtime = count, token, runtime
         self._silence = 0.0  # after so many seconds without a sign of life a process is lost
-        self._ended = ended
+        self._watched = watched
         self._credentials = credentials
         self._members: dict[int, Known] = {}
         self._refusal: Message = {}
@@ -166,7 +167,7 @@ class Hub:
         self._told_of_strangers = 0.0  # the time
         self._verdict: Message = {}
         self.silent: set[int] = set()  # processes that are lost, as nothing was heard of them
-        self._is_asking = False  # how one has ended that is lost
+        self._losing: Known | None = None  # of which it is not known yet how it has ended
         self._left: dict[int, Known] = {}
         self._untold: list[Message] = []  # of those
         self._gathers: dict[str, Gathering] = {}
@@ -317,12 +318,19 @@ class Hub:
         self._tell({"what": "welcome", "first": self._members[0].who, "silence": self._silence})
         self._loop.every(pause(self._silence), self._give_sign)
 
-    def absent(self, process: int, how: str) -> None:
-        """A process has ended; if it has not come yet, nobody needs to wait for it."""
-        self._loop.call(partial(self._wait_no_more, process, how))
+    def process_ended(self, process: int, how: str, has_failed: bool) -> None:
+        """A process has ended; its connection may end before this is known, or never have been."""
+        self._loop.call(partial(self._note_status, process, how, has_failed))
 
-    def _wait_no_more(self, process: int, how: str) -> None:
-        if not self._welcomed and process not in self._members:
+    def _note_status(self, process: int, how: str, has_failed: bool) -> None:
+        known = self._members.get(process)
+        if known is not None:
+            known.how, known.has_failed = how, has_failed
+            if known.launched is not None:
+                self._leave(known)
+            elif known is self._losing:
+                self._lose(known)
+        elif not self._welcomed:
             self._turn_away(f"process {process} {how} before it came")
             self._turned_away += 1
             self._note_end()
@@ -394,18 +402,22 @@ class Hub:
             self._turn_away(f"{known} ended before all had come")
         elif known.line.fault:
             self._lost(known, known.line.fault)
-        elif not self._verdict and not self._is_asking:  # else somebody else is the cause
-            self._is_asking = True
-            try:
-                start(self._ask, known)
-            except RuntimeError:  # at its exit Python starts no thread
-                self._ask(known)
+        elif self._losing is None:  # else that one is the cause
+            self._losing = known
+            self._once_known(known, self._lose)
 
-    def _ask(self, known: Known) -> None:
-        how = self._ended(known.process) or (
-            "it ended without a word: its connection is closed, as when a process is killed"
+    def _once_known(self, known: Known, work: Callable[[Known], None]) -> None:
+        """Do ``work`` when it is known how a process has ended, or nobody tells it soon."""
+        if known.how or known.process not in self._watched:
+            work(known)
+        else:
+            self._loop.later(_STATUS, partial(work, known))
+
+    def _lose(self, known: Known) -> None:
+        how = known.how or (
+            "ended without a word: its connection is closed, as when a process is killed"
         )
-        self._loop.call(partial(self._lost, known, how))
+        self._lost(known, f"it {how}")
 
     def _failed_here(self, fault: str) -> None:
         """Something has failed, a fault of this coordinator's, which is told to all."""
@@ -456,8 +468,14 @@ class Hub:
 
     def _bye(self, known: Known, message: Message) -> None:
         known.launched = message["launched"]
+        self._once_known(known, self._leave)
+
+    def _leave(self, known: Known) -> None:
+        if known.process in self._left:
+            return
         self._left[known.process] = known
-        self._untold.append({**known.who, "launched": known.launched})
+        how = known.how if known.has_failed else ""
+        self._untold.append({**known.who, "launched": known.launched, "how": how})
         if len(self._untold) == 1:
             self._loop.later(_TOGETHER, self._tell_who_left)
         for gathering in list(self._gathers.values()):
@@ -498,7 +516,11 @@ class Hub:
             known = next(k for i, k in self._left.items() if i in left)
             count = (known.launched or {}).get(gathering.group, 0)
             when = f"after {differing.launches(count)}, and the others wait for it"
-            self._decide(kind="ended", why=f"{when}: {gathering.topic}", **known.who)
+            when = f"{when}: {gathering.topic}"
+            if known.has_failed:
+                self._lost(known, f"it {known.how} {when}")
+            else:
+                self._decide(kind="left", why=when, **known.who)
 
     def _ahead(self, gathering: Gathering, absent: Iterable[int]) -> str:
         last = {i: self._sums.last[i] for i in absent if i in self._sums.last}

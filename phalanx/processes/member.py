@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import math
 import os
+import select
 import socket
 import sys
 import threading
@@ -174,9 +175,9 @@ class Member:
         if message["kind"] == "mismatch":
             told = [message["why"], *(g.names() for g in self.groups.values() if g.last)]
             return ProgramMismatch.of("; ".join(told))
-        if message["kind"] == "ended":
-            ended = message["process"], message["host"], message["why"], message["pid"]
-            return PeerLost.ended(*ended)
+        if message["kind"] == "left":
+            left = message["process"], message["host"], message["why"], message["pid"]
+            return PeerLost.left(*left)
         return PeerLost.of(
             message["process"], message["host"], message["why"], message["pid"],
             message["traceback"],
@@ -195,7 +196,9 @@ class Member:
         there, missed = self._who_left[process], self._missed(process) or next
         count = sum(self.gone[process].values())
         when = f"after {launches(count)}" + (f", before {missed}" if missed else "")
-        return PeerLost.ended(process, there["host"], when, there["pid"])
+        if there["how"]:
+            return PeerLost.of(process, there["host"], f"it {there['how']} {when}", there["pid"])
+        return PeerLost.left(process, there["host"], when, there["pid"])
 
     def _decide(self, verdict: PhalanxError) -> None:
         with self._changed:
@@ -672,11 +675,22 @@ def _found(settings: Settings, deadline: float) -> socket.socket:
         try:
             return connected(settings, max(deadline - time.monotonic(), 0.1))
         except OSError as e:
-            if time.monotonic() + pause > deadline:
+            why = ""
+            if settings.home is None and _nobody_reads_output():
+                why = "the launcher that started this process has ended"
+            elif time.monotonic() + pause > deadline:
                 why = f"nobody answers there after {settings.patience:g} s: {e.strerror or e}"
+            if why:
                 raise RendezvousError(_joining(settings, why)) from None
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
+
+
+def _nobody_reads_output() -> bool:
+    """Whether the standard output is a pipe whose other end is closed, as a launcher's is then."""
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def connected(settings: Settings, patience: float = 10.0) -> socket.socket:

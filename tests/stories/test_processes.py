@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -394,7 +395,51 @@ def test_who_ends_does_its_part_of_what_it_launched_and_no_more(launch):
     assert ended.status == 0, ended.output
     found, why = ended.told[0]
     assert found == "[16.0, 16.0, 16.0]"
-    assert why.startswith("1 it ended normally after 2 launches, before launch 3 (pmap_<lambda>")
+    assert why.startswith("1 it left after 2 launches, before launch 3 (pmap_<lambda>")
+
+
+def test_who_exits_with_a_status_has_not_left_in_peace(launch):
+    ended = launch(
+        2,
+        """
+        f = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        x = f(np.ones((1, 3), np.float32))
+        if me == 1:
+            raise SystemExit(3)
+        try:
+            f(x).block_until_ready()
+        except phalanx.errors.PeerLost as e:
+            tell(e.process, e.why)
+        """,
+    )
+    assert ended.status == 3, ended.output
+    (why,) = ended.told[0]
+    assert why.startswith(
+        "1 it exited with status 3 after 1 launch, before launch 2 (pmap_<lambda>"
+    )
+
+
+def test_nobody_waits_for_a_launcher_that_is_killed_before_they_meet(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import os, signal
+import phalanx
+os.kill(os.getppid(), signal.SIGKILL)
+try:
+    phalanx.distributed.initialize(initialization_timeout=60)
+except phalanx.errors.RendezvousError as e:
+    with open(os.path.join(os.path.dirname(__file__), "told"), "w") as file:
+        file.write(str(e))
+        """
+    )
+    command = [sys.executable, "-m", "phalanx", "launch", "-n", "1", str(script)]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=PATIENCE)
+    assert done.returncode == -signal.SIGKILL
+    told, until = tmp_path / "told", time.monotonic() + PATIENCE
+    while not (told.exists() and told.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert "the launcher that started this process has ended" in told.read_text()
 
 
 def test_a_launch_begins_again(launch):
@@ -411,6 +456,7 @@ def test_a_launch_begins_again(launch):
     )
     assert ended.status == 0, ended.output
     assert "process 0 exited with status 3" in ended.output
+    assert "starting all processes again (1 of 2 times left)" in ended.output
     assert ended.told[0] == ["restart 1"]
     assert ended.told[1][-1] == "restart 1"
 

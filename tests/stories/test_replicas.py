@@ -230,6 +230,6 @@ except PeerLost as e:
     for me in range(2):
         (why,) = ended.told[me]
         assert why.startswith("2 "), ended.output
-        assert "ended normally after 3 launches, before launch 4 (pmap_<lambda> of 2, 2, 2" in why
+        assert "left after 3 launches, before launch 4 (pmap_<lambda> of 2, 2, 2" in why
         assert "Give all processes as many batches" in why
         assert "is lost" not in why

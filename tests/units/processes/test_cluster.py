@@ -99,6 +99,14 @@ def test_half_of_what_a_scheduler_tells_is_no_process_alone(env, left_out, told,
         distributed.initialize()
 
 
+def test_who_asks_no_scheduler_computes_alone(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "1234567")
+    monkeypatch.delenv("SLURM_STEP_ID", raising=False)
+    monkeypatch.setattr(distributed, "backend", lambda: SimpleNamespace(started=lambda: False))
+    distributed.initialize(cluster_detection_method="deactivate")
+    assert not distributed.is_initialized()
+
+
 def test_a_scheduler_that_tells_of_one_process_tells_of_no_others():
     assert not cluster.is_incomplete({"WORLD_SIZE": "1", "PMI_SIZE": ""})
 

@@ -1,6 +1,7 @@
 """The coordinator, with members that are threads of this process."""
 
 import contextlib
+import re
 import socket
 import threading
 import time
@@ -245,7 +246,7 @@ def test_credentials_are_whole():
 
 def test_nobody_waits_for_one_that_has_ended_before_it_came(coordinator):
     hub = coordinator(2)
-    threading.Timer(0.1, hub.absent, (1, "exited with status 3")).start()
+    threading.Timer(0.1, hub.process_ended, (1, "exited with status 3", True)).start()
     (refused,) = meet(hub, wanting(hub, 0, 2))
     assert "process 1 exited with status 3 before it came" in str(refused)
 
@@ -257,10 +258,11 @@ def test_another_token_is_another_launch(coordinator):
 
 
 def test_who_is_gone_is_named_to_those_who_wait(coordinator):
-    hub = coordinator(2, ended=lambda process: f"it {process} was killed")
+    hub = coordinator(2, watched=range(2))
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     threading.Timer(0.1, other._line.close).start()
-    with pytest.raises(PeerLost, match=r"step .*: process 1 .* is lost: it 1 was killed") as e:
+    threading.Timer(0.2, hub.process_ended, (1, "was killed", True)).start()
+    with pytest.raises(PeerLost, match=r"step .*: process 1 .* is lost: it was killed") as e:
         here.everyone.gather("step", None)
     assert (e.value.process, e.value.host) == (1, socket.gethostname())
     with pytest.raises(PeerLost):
@@ -343,8 +345,54 @@ def test_who_ended_in_peace_is_waited_for_no_more(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     other.leave()
-    words = r"ended normally after 0 launches, and the others wait for it: step. .*even_batches"
+    words = r"left after 0 launches, and the others wait for it: step. .*even_batches"
     with pytest.raises(PeerLost, match=words):
+        here.everyone.gather("step", None)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (
+            "exited with status 3",
+            "is lost: it exited with status 3 after 0 launches, before .*nch 1",
+        ),
+        ("", "left after 0 launches, before .*launch 1"),
+    ],
+)
+def test_the_status_decides_how_one_that_has_left_is_named(coordinator, how, words):
+    hub = coordinator(2, watched=range(2))
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    here.everyone._met = {1}
+    here.everyone.launch(1, "f")
+    threading.Timer(0.1, hub.process_ended, (1, how, bool(how))).start()
+    other.leave()
+    lost = here.failure("reading")
+    assert isinstance(lost, PeerLost)
+    assert re.search(words, str(lost)), lost
+    with pytest.raises(PeerLost, match="process 1"):
+        here.everyone.gather("step", None)
+
+
+def test_who_waits_for_one_that_left_hears_its_status(coordinator):
+    hub = coordinator(2, watched=range(2))
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    other.leave()
+    threading.Timer(0.1, hub.process_ended, (1, "exited with status 3", True)).start()
+    with pytest.raises(PeerLost, match="it exited with status 3 after 0 launches, and the others"):
+        here.everyone.gather("step", None)
+
+
+def test_the_process_that_ended_first_is_the_one_that_is_lost(coordinator):
+    """What another ends by is known first."""
+    hub = coordinator(3, watched=range(3))
+    here, second, first = meet(hub, *[wanting(hub, i, 3) for i in range(3)])
+    first._line.close()
+    time.sleep(0.1)
+    second._line.close()
+    hub.process_ended(1, "was killed by SIGABRT", True)
+    hub.process_ended(2, "was killed by SIGKILL", True)
+    with pytest.raises(PeerLost, match=r"process 2 .* it was killed by SIGKILL"):
         here.everyone.gather("step", None)
 
 
@@ -459,7 +507,7 @@ def test_who_comes_while_another_attempt_is_not_over_comes_again(coordinator):
 def test_a_later_attempt_is_not_refused_with_an_earlier_one(coordinator):
     """Of whose processes one came no more, or one is there that has not ended yet."""
     refusing = coordinator(2)
-    refusing.absent(1, "exited with status 1")
+    refusing.process_ended(1, "exited with status 1", True)
     (refused,) = meet(refusing, wanting(refusing, 0, 2))
     assert "process 1 exited with status 1 before it came" in str(refused)
     whole = coordinator(1)
@@ -482,7 +530,7 @@ def test_who_ended_in_peace_before_a_launch_is_named(coordinator):
     other.leave()
     lost = here.failure("reading")
     assert isinstance(lost, PeerLost)
-    words = "ended normally after 1 launch, before launch 2 (f) over processes 0,1. Give all"
+    words = "left after 1 launch, before launch 2 (f) over processes 0,1. Give all"
     assert words in str(lost)
     assert lost.process == 1
 
@@ -511,5 +559,5 @@ def test_the_first_one_that_ended_in_peace_is_named(coordinator):
         until = time.monotonic() + 10
         while ending.process not in here.gone and time.monotonic() < until:
             time.sleep(0.01)
-    with pytest.raises(PeerLost, match=r"process 2 .* ended normally after 0 launches"):
+    with pytest.raises(PeerLost, match=r"process 2 .* left after 0 launches"):
         here.everyone.launch(1, "f")

@@ -491,9 +491,9 @@ NO_DERIVATIVE = {  # none, or a doubtful one, in one of the two
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_values(family):
-    cases = FAMILIES[family]
+@pytest.mark.parametrize("name", FAMILIES)
+def test_values(name):
+    cases = FAMILIES[name]
     found = on_all(phalanx.jit, cases, lambda c, args: c(lax, *args))
     expected = on_all(jax.jit, cases, lambda c, args: c(jax_lax, *args))
     for c, x, y in zip(cases, found, expected, strict=True):

@@ -19,20 +19,18 @@ BINARY = [
 INTEGRAL = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
 
 
-@pytest.mark.parametrize("function", [*BINARY, *INTEGRAL], ids=lambda f: f.__name__)
-def test_operators(function):
-    host = K % 5 + 1 if function in INTEGRAL else X % 5 + 1
+@pytest.mark.parametrize("f", [*BINARY, *INTEGRAL], ids=lambda f: f.__name__)
+def test_operators(f):
+    host = K % 5 + 1 if f in INTEGRAL else X % 5 + 1
     x = jnp.array(host)
     for found, expected in (
-        (function(x, x[0]), function(host, host[0])),
-        (function(x, 2), function(host, 2)),
-        (function(2, x), function(np.array(2, host.dtype), host)),
-        (function(host, x), function(host, host)),
+        (f(x, x[0]), f(host, host[0])),
+        (f(x, 2), f(host, 2)),
+        (f(2, x), f(np.array(2, host.dtype), host)),
+        (f(host, x), f(host, host)),
         (
-            phalanx.jit(lambda x: function(2, function(x, 2)))(x)
-            if function is operator.add
-            else 0,
-            2 + host + 2 if function is operator.add else 0,
+            phalanx.jit(lambda x: f(2, f(x, 2)))(x) if f is operator.add else 0,
+            2 + host + 2 if f is operator.add else 0,
         ),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -58,9 +56,8 @@ METHODS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", METHODS, ids=lambda c: c[0])
-def test_methods(case):
-    name, *args = case
+@pytest.mark.parametrize("name, args", [(name, args) for name, *args in METHODS])
+def test_methods(name, args):
     host = X
     if name == "sort":
         expected = np.sort(host)

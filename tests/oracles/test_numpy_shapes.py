@@ -84,9 +84,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c[0])
-def test_like_numpy(case):
-    name, *args = case
+@pytest.mark.parametrize("name, args", [(name, args) for name, *args in CASES])
+def test_like_numpy(name, args):
     found = getattr(jnp, name)(*args)
     expected = getattr(np, name)(*args)
     assert found.dtype == phalanx.dtypes.canonicalize_dtype(expected.dtype)
@@ -121,9 +120,8 @@ JOINS = [
 ]
 
 
-@pytest.mark.parametrize("case", JOINS, ids=lambda c: c[0])
-def test_joining(case):
-    name, xs, *args = case
+@pytest.mark.parametrize("name, xs, args", [(name, xs, args) for name, xs, *args in JOINS])
+def test_joining(name, xs, args):
     nested = [[*map(jnp.array, v)] if isinstance(v, list) else jnp.array(v) for v in xs]
     np.testing.assert_array_equal(getattr(jnp, name)(nested, *args), getattr(np, name)(xs, *args))
 
@@ -239,9 +237,8 @@ CREATED = [
 ]
 
 
-@pytest.mark.parametrize("case", CREATED, ids=lambda c: c[0])
-def test_creation(case):
-    name, *args = case
+@pytest.mark.parametrize("name, args", [(name, args) for name, *args in CREATED])
+def test_creation(name, args):
     found, expected = getattr(jnp, name)(*args), getattr(np, name)(*args)
     np.testing.assert_allclose(np.array(found), np.array(expected), rtol=2e-6, atol=1e-6)
     if not isinstance(expected, tuple):

@@ -11,7 +11,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, reshard, shard_map, typeof
-from phalanx.sharding import AxisType
+from phalanx.sharding import AxisType, auto_axes
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs a mesh of 2 x 2 x 2")
 AXES = ("a", "b", "c")
@@ -62,6 +62,14 @@ class Drawn:
     def step_laid_out(self):
         spec = self.spec()
         return (lambda x: reshard(x, spec)), (lambda x: x)
+
+    def step_left_to_the_compiler(self):
+        """Along some axes of type Explicit: along others, types go on saying how values lie."""
+        if not self.explicit:
+            return self.step_elementwise()
+        some = self.draw.sample(self.explicit, self.draw.randint(1, len(self.explicit)))
+        f = lambda x: jnp.tanh(x) + jnp.roll(x, 1, 0)  # noqa: E731
+        return auto_axes(f, axes=tuple(some), out_sharding=self.spec()), f
 
     def step_loop(self):
         f = lambda x: lax.fori_loop(0, 3, lambda _, c: jnp.tanh(c) + 0.1 * x, x)  # noqa: E731

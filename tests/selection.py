@@ -10,7 +10,7 @@ of exported, sparse and Taylor-expanded functions state few things of many cases
 compiles.
 What laws and oracles state is checked in every run, in one case at least; which case, and which
 others besides, changes with the seed, as do the units, stories and examples that a run takes. The
-programs of the tutorial run always.
+programs of the tutorial run always; so do all units of primitives, in one case at least.
 
 Most of the time goes to XLA's optimizations, of small programs that run once. A share of the
 modules, which changes with the seed too, has its programs optimized, as those of users are.
@@ -37,7 +37,7 @@ SAMPLED = (
 )  # fmt: skip
 SHARE = 0.1
 IN_PART = "phalanx/", "tests/stories/", "tests/units/"
-ALWAYS = "tests/stories/test_acceptance", "tests/stories/tutorial"
+ALWAYS = "tests/stories/test_acceptance", "tests/stories/tutorial", "tests/units/primitives/"
 FUNCTIONS = 0.5  # of those in what is taken in part
 OPTIMIZED = 0.2
 CHECKED = 0.1

@@ -97,34 +97,6 @@ def _text_of_difference(group: str, number: int, names: dict[int, str], exactly:
     return f"launch {number} over processes {group}, or one before it, is not alike in all"
 
 
-class Counted:
-    """How many launches there were where processes come to a gather, which must be alike.
-
-    Gathers and launches have one order, the same in all processes of a group. So whoever is ahead
-    of another in launches waits for it in vain.
-
-    >>> counted = Counted(4)
-    >>> counted.differ(0, {"0,1": 3}), counted.differ(2, {}), counted.differ(1, {"0,1": 2})
-    (False, False, True)
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count  # of all processes
-        self._by_group: dict[str, int] = {}
-        self._come: set[int] = set()
-
-    def differ(self, process: int, launched: Counts) -> bool:
-        """Whether ``process``, which has come, has launched more or less than others there."""
-        counts = {group: count for group, count in launched.items() if count}
-        unlaunched = self._by_group.keys() - counts
-        missed = any(process in among(group, self._count) for group in unlaunched)
-        for group in counts.keys() - self._by_group:
-            missed |= not self._come.isdisjoint(among(group, self._count))
-        alike = all(self._by_group.setdefault(g, n) == n for g, n in counts.items())
-        self._come.add(process)
-        return missed or not alike
-
-
 def ahead(
     said: Mapping[int, str],
     come: Mapping[int, Counts],

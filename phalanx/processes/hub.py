@@ -82,7 +82,6 @@ class Gathering:
         self.values: dict[int, str] = {}  # as JSON
         self.compared: dict[str, dict[str, list[int]]] = {}  # who says what, as JSON, by key
         self.launched: dict[int, differing.Counts] = {}
-        self.counted = differing.Counted(count)
         self.late = Lateness()
         self.since = 0.0  # the last of them came
         self._details: dict[int, str] = {}  # more words for topics
@@ -96,8 +95,8 @@ class Gathering:
         """What those who have come are at, in words."""
         return {i: f"{topic} {self._details[i]}".rstrip() for i, topic in self.topics.items()}
 
-    def come(self, process: int, message: Message) -> bool:
-        """Whether what ``process`` says is like what others have said, as far as one can see."""
+    def come(self, process: int, message: Message) -> None:
+        """Note what ``process`` says."""
         self.topics[process], self._details[process] = message["topic"], message["detail"]
         self.values[process] = json.dumps(message["value"])
         for name, value in message["compared"].items():
@@ -105,8 +104,6 @@ class Gathering:
             said.setdefault(json.dumps(value), []).append(process)
         self.launched[process] = message["launched"]
         self.since = time.monotonic()
-        alike = not self.counted.differ(process, message["launched"])
-        return alike and message["topic"] == self.topic
 
     def absent(self) -> frozenset[int]:
         """Those who have not come."""
@@ -493,15 +490,13 @@ class Hub:
         if key not in self._gathers:
             self._gathers[key] = Gathering(key, self.count)
         gathering = self._gathers[key]
-        if not gathering.come(known.process, message):
-            topics = gathering.topics.values()
-            if any(topic != gathering.topic for topic in topics):
-                self._decide(kind="mismatch", why=differing.topics(gathering.said))
-                return
-            if why := self._ahead(gathering, ()):
-                self._decide(kind="mismatch", why=why)
-                return
-        if len(gathering.values) == len(gathering.among):
+        gathering.come(known.process, message)
+        is_whole = len(gathering.values) == len(gathering.among)
+        if message["topic"] != gathering.topic:
+            self._decide(kind="mismatch", why=differing.topics(gathering.said))
+        elif is_whole and (why := self._ahead(gathering, ())):
+            self._decide(kind="mismatch", why=why)
+        elif is_whole:
             del self._gathers[key]
             answer = gathering.answer(key)
             for i in gathering.among:

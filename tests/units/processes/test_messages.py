@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from phalanx.processes import line as lines
 from phalanx.processes import loop as loops
-from phalanx.processes.differing import Counted, Sums, ahead
+from phalanx.processes.differing import Sums, ahead
 from phalanx.processes.forms import SAID, among, is_understood, numbers
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
@@ -260,22 +260,6 @@ def test_nobody_is_ahead_where_all_have_launched_as_much():
     last = {1: {"0,1": [[3, 81, "f"]]}}
     assert ahead({0: "compile g"}, {0: {"0,1": 3}}, last, 2) == ""
     assert ahead({0: "compile g"}, {0: {"0,1": 2}}, {}, 2) == ""
-
-
-groups = st.sampled_from(["0,1", "1,2", "0,1,2", "2,3", "0,1,2,3"])
-
-
-@given(st.permutations(range(4)), st.lists(st.dictionaries(groups, st.integers(0, 2)), min_size=4))
-def test_counts_differ_exactly_where_somebody_is_ahead(order, launched):
-    """Of those who come one by one, each tells how often it has launched over its own groups."""
-    counted, come = Counted(4), {}
-    for process in order:
-        own = {g: n for g, n in launched[process].items() if process in among(g, 4)}
-        come[process] = own
-        differs = counted.differ(process, own)
-        assert differs == bool(ahead(dict.fromkeys(come, "step"), come, {}, 4))
-        if differs:
-            break
 
 
 def test_what_this_process_slept_through_is_no_silence(monkeypatch):

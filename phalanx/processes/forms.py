@@ -4,76 +4,58 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
 
 from phalanx.processes.wire import Message
 
-Form = Callable[[Any], bool]
-
-
-def is_text(x: Any) -> bool:
-    return isinstance(x, str)
-
-
-def is_number(x: Any) -> bool:
-    return type(x) is int
-
-
-def _is_bool(x: Any) -> bool:
-    return isinstance(x, bool)
-
-
-def _is_named(x: Any) -> bool:
-    return isinstance(x, dict)
-
-
-def _is_counts(x: Any) -> bool:
-    """How many launches there were, by group."""
-    return isinstance(x, dict) and all(map(is_number, cast(dict[Any, Any], x).values()))
-
-
-def _is_launches(x: Any) -> bool:
-    """New launches by group, each as (number, sum, name)."""
-    return isinstance(x, dict) and all(map(_are_launches, cast(dict[Any, Any], x).values()))
-
-
-def _are_launches(x: Any) -> bool:
-    return isinstance(x, list) and all(map(_is_launch, cast(list[Any], x)))
-
-
-def _is_launch(x: Any) -> bool:
-    return isinstance(x, list) and [*map(type, cast(list[Any], x))] == [int, int, str]
-
-
-def _is_meeting(x: Any) -> bool:
-    """The processes that gather, and a number, as ``0,1/3`` or ``0-1023/3``."""
-    return is_text(x) and _MEETING.fullmatch(x) is not None
-
-
 _GROUP = r"\d{1,9}(?:-\d{1,9})?"
 _GROUPS = re.compile(rf"{_GROUP}(,{_GROUP})*", re.ASCII)
-_MEETING = re.compile(rf"{_GROUPS.pattern}/\d{{1,18}}", re.ASCII)
+_MEETING = rf"\A(?a:{_GROUPS.pattern}/\d{{1,18}})\Z"
 
-SAID: dict[str, dict[str, Form]] = {
-    "pulse": {"launches": _is_launches},
+Counts = dict[str, int]  # how many launches there were, by group
+Launches = dict[str, list[tuple[int, int, str]]]  # new ones by group, as (number, sum, name)
+Meeting = Annotated[str, msgspec.Meta(pattern=_MEETING)]  # as 0,1/3 or 0-1023/3: with a number
+
+MESSAGES: dict[str, dict[str, Any]] = {
+    "pulse": {"launches": Launches},
     "gather": {
-        "key": _is_meeting,
-        "topic": is_text,
-        "detail": is_text,
-        "value": lambda x: True,
-        "compared": _is_named,
-        "launched": _is_counts,
-        "launches": _is_launches,
+        "key": Meeting,
+        "topic": str,
+        "detail": str,
+        "value": Any,
+        "compared": dict[str, Any],
+        "launched": Counts,
+        "launches": Launches,
     },
-    "set": {"key": is_text, "value": is_text},
-    "get": {"key": is_text, "number": is_number, "wait": _is_bool},
-    "no more": {"key": is_text, "number": is_number},
-    "delete": {"key": is_text},
-    "failed": {"traceback": is_text},
-    "give up": {"waited": is_text, "advice": is_text},
-    "bye": {"launched": _is_counts},
+    "set": {"key": str, "value": str},
+    "get": {"key": str, "number": int, "wait": bool},
+    "no more": {"key": str, "number": int},
+    "delete": {"key": str},
+    "failed": {"traceback": str},
+    "give up": {"waited": str, "advice": str},
+    "bye": {"launched": Counts},
 }
+CALLS: dict[str, dict[str, Any]] = {  # the first messages on a connection
+    "runtime": {"token": str},
+    "join": {
+        "token": str,
+        "process": int,
+        "count": int,
+        "attempt": int,
+        "host": str,
+        "pid": int,
+        "silence": float,
+        "phalanx": str,
+        "runtime": str,
+        "platform": str,
+        "devices": int,
+    },
+}
+_FORMS = {what: msgspec.defstruct("Form", fields.items()) for what, fields in MESSAGES.items()}
+_FORMS_OF_CALLS = {what: msgspec.defstruct("Form", f.items()) for what, f in CALLS.items()}
 
 
 def numbers(processes: Iterable[int], between: str = ",") -> str:
@@ -123,6 +105,11 @@ def among(group: str, count: int) -> frozenset[int]:
     return frozenset(there) if in_order else frozenset()
 
 
+def is_call(message: Message) -> bool:
+    """Whether a connection may begin with that."""
+    return _fits(message, _FORMS_OF_CALLS)
+
+
 def is_understood(message: Message, process: int, count: int) -> bool:
     """Whether ``process`` of ``count`` may say that.
 
@@ -131,9 +118,19 @@ def is_understood(message: Message, process: int, count: int) -> bool:
     >>> is_understood({"what": "set", "key": "a", "value": 3}, 0, 2)
     False
     """
-    forms = SAID.get(message["what"]) if is_text(message.get("what")) else None
-    if forms is None or not all(n in message and form(message[n]) for n, form in forms.items()):
+    if not _fits(message, _FORMS):
         return False
     if message["what"] != "gather":
         return True
     return process in among(message["key"].partition("/")[0], count)
+
+
+def _fits(message: Message, forms: dict[str, type[msgspec.Struct]]) -> bool:
+    what = message.get("what")
+    if not isinstance(what, str) or what not in forms:
+        return False
+    try:
+        msgspec.convert(message, forms[what])
+    except msgspec.ValidationError:
+        return False
+    return True

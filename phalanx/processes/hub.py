@@ -4,7 +4,7 @@ It lives in the launcher, or in process 0. Each process holds one connection to 
 runs, so the end of a process, however violent, is the end of a connection, and known at once. What
 is slow is silent instead: a process says every so often that it is there.
 
-What members say: ``join``, and ``give up`` if it takes too long; then what is in ``forms.SAID``.
+What members say: ``join``, and ``give up`` if it takes too long; then one of ``forms.MESSAGES``.
 What they are told: ``waiting``, ``welcome``, ``refused``, or, where an attempt is over that has not
 ended yet, to come ``again``; then ``gathered``, ``got``, ``slow``, ``left``, ``stranger``,
 ``verdict``, and every so often ``pulse``. A verdict is why nothing can be computed together any
@@ -233,7 +233,7 @@ class Hub:
             line.end()
 
     def _meet(self, line: Line, first: Message) -> None:
-        if not _understood(first):
+        if not forms.is_call(first):
             self._dismiss(line, "it says nothing that is understood")
             return
         self._strangers.pop(line, None)
@@ -620,26 +620,6 @@ def _let_open(files: int) -> None:
                  needed, most)  # fmt: skip
 
 
-def _understood(first: Message) -> bool:
-    """Whether somebody who connects says what there is to say: for runtime, or to join."""
-    told = {"token": str} | (_TOLD if first.get("what") == "join" else {})
-    return first.get("what") in ("join", "runtime") and all(
-        isinstance(first.get(name), kind) for name, kind in told.items()
-    )
-
-
-_TOLD: dict[str, type] = {
-    "process": int,
-    "count": int,
-    "attempt": int,
-    "host": str,
-    "pid": int,
-    "silence": float,
-    "phalanx": str,
-    "runtime": str,
-    "platform": str,
-    "devices": int,
-}
 _ALIKE = {
     "phalanx": "the versions of phalanx",
     "runtime": "the versions of jaxlib",

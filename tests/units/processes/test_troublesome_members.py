@@ -26,6 +26,7 @@ from tests.units.processes.test_hub import (  # noqa: F401  (a fixture)
     meet,
     wanting,
 )
+from tests.units.processes.test_messages import fits
 
 
 class Troublesome:
@@ -145,18 +146,22 @@ GOOD = {
     "number": 1,
     "wait": True,
 }
-FIELDS = [(what, name) for what, fields in forms.SAID.items() for name in fields]
+FIELDS = [(what, name) for what, fields in forms.MESSAGES.items() for name in fields]
 
 
 def said_wrongly():
     """Of each message that there is, each field left out, and of a kind that it is not."""
     for what, name in FIELDS:
-        whole = {"what": what} | {n: GOOD.get(n, "text") for n in forms.SAID[what]}
+        whole = {"what": what} | {n: GOOD.get(n, "text") for n in forms.MESSAGES[what]}
         yield {n: x for n, x in whole.items() if n != name}
-        wrong = [x for x in WRONG["one"] if not forms.SAID[what][name](x)]
+        wrong = [x for x in WRONG["one"] if not fits(x, forms.MESSAGES[what][name])]
         yield from [whole | {name: x} for x in wrong[:2]]
     for key in ("0/1", "1,0/1", "0,0/1", "0,1,9/1", "0,1", "0,1/x", "0-1/1", "0-99999999/1", ""):
-        yield {"what": "gather"} | {n: GOOD.get(n, "") for n in forms.SAID["gather"]} | {"key": key}
+        yield (
+            {"what": "gather"}
+            | {n: GOOD.get(n, "") for n in forms.MESSAGES["gather"]}
+            | {"key": key}
+        )
     yield from ({}, {"what": None}, {"what": []}, {"what": "join"}, {"what": "nothing"})
 
 
@@ -209,8 +214,8 @@ DRAWN = {
 
 @st.composite
 def messages(draw):
-    what = draw(st.sampled_from(sorted(forms.SAID)))
-    drawn = {name: draw(DRAWN.get(name, texts)) for name in forms.SAID[what]}
+    what = draw(st.sampled_from(sorted(forms.MESSAGES)))
+    drawn = {name: draw(DRAWN.get(name, texts)) for name in forms.MESSAGES[what]}
     return {"what": what} | drawn | ({"value": draw(texts)} if what == "set" else {})
 
 

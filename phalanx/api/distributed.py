@@ -20,10 +20,10 @@ from phalanx.base.errors import RendezvousError
 from phalanx.base.source import user_location
 from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
-from phalanx.processes.apart import keep_some
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget, joined_member
-from phalanx.processes.member import Member, Settings, join, tell_of_exceptions
+from phalanx.processes.member import Member, Settings, join, report_exceptions
+from phalanx.processes.threads import reserve_threads
 from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend
 
@@ -171,7 +171,7 @@ def initialize(
     settings = _settings(found, patience, silence, credentials)
     gpus = _gpus(found)
     try:
-        if settings.process == settings.home:
+        if settings.process == settings.coordinator_process:
             address = coordinator_bind_address or settings.address
             listening = listening_at(address, "coordinator_bind_address")
             started = Coordinator(
@@ -191,8 +191,8 @@ def initialize(
         forget()
         _close_coordinator(0)
         raise
-    tell_of_exceptions()
-    keep_some()
+    report_exceptions()
+    reserve_threads()
     atexit.register(shutdown)
 
 
@@ -298,9 +298,11 @@ def _settings(
     if ids is not None and not all(isinstance(i, int) and i >= 0 for i in ids):
         raise _wrong("local_device_ids", "a number from 0 up, or some", ids)
     token = os.environ.get("PHALANX_TOKEN") or found.job or ""
-    home = None if "PHALANX_COORDINATOR_STARTED" in os.environ else 0
+    coordinator_process = None if "PHALANX_COORDINATOR_STARTED" in os.environ else 0
     attempt = cluster.restarts(os.environ)
-    return Settings(address, process, count, token, patience, credentials, silence, attempt, home)
+    return Settings(
+        address, process, count, token, patience, credentials, silence, attempt, coordinator_process
+    )
 
 
 def _alike() -> dict[str, object]:

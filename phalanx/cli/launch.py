@@ -22,7 +22,7 @@ from typing import BinaryIO
 from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
 from phalanx.cli import scripts
-from phalanx.cli.machines import Assignment, Ending, Fixed, Follower, Leader, say
+from phalanx.cli.machines import Assignment, Ending, Fixed, Follower, Leader, report
 from phalanx.processes import wire
 from phalanx.processes.hub import Hub
 
@@ -35,14 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the program until it ends; returns the exit status of the first process that failed."""
     why = _refused(arguments)
     if why:
-        say(why)
+        report(why)
         return 2
     if not arguments.module and not scripts.is_there("launch", arguments.script, is_module=False):
         return 2
     try:
         return _run_attempts(arguments)
     except (RendezvousError, ValueError, OSError) as e:
-        say(str(e))
+        report(str(e))
         return 1
     except KeyboardInterrupt:  # while it waits for other machines
         return 128 + signal.SIGINT
@@ -141,27 +141,27 @@ class _Attempt:
         return dict(enumerate(self._assigned.slots, self._assigned.first))
 
     def _start(self, process: int, slot: int) -> threading.Thread:
-        given, assigned = self._arguments, self._assigned
-        told = {
+        arguments, assigned = self._arguments, self._assigned
+        variables = {
             "PHALANX_COORDINATOR_ADDRESS": self.coordinator,
             "PHALANX_COORDINATOR_STARTED": "1",
             "PHALANX_NUM_PROCESSES": str(assigned.count),
             "PHALANX_PROCESS_ID": str(process),
-            "PHALANX_NUM_LOCAL_PROCESSES": str(given.nproc),
+            "PHALANX_NUM_LOCAL_PROCESSES": str(arguments.nproc),
             "PHALANX_LOCAL_PROCESS_ID": str(slot),
             "PHALANX_RESTART": str(assigned.attempt),
             "PYTHONUNBUFFERED": "1",
         }
-        if given.devices_per_process:
-            each = str(given.devices_per_process)
-            told |= {"PHALANX_DEVICES_PER_PROCESS": each, "PHALANX_NUM_CPU_DEVICES": each}
-        if assigned.keepers:
-            told["PHALANX_KEEPERS"] = ",".join(assigned.keepers)
+        if arguments.devices_per_process:
+            each = str(arguments.devices_per_process)
+            variables |= {"PHALANX_DEVICES_PER_PROCESS": each, "PHALANX_NUM_CPU_DEVICES": each}
+        if assigned.snapshot_servers:
+            variables["PHALANX_SNAPSHOT_SERVERS"] = ",".join(assigned.snapshot_servers)
         if self._token:
-            told["PHALANX_TOKEN"] = self._token
+            variables["PHALANX_TOKEN"] = self._token
         self._children[process] = child = subprocess.Popen(
-            [sys.executable, *["-m"] * given.module, given.script, *given.arguments],
-            env=os.environ | told,
+            [sys.executable, *["-m"] * arguments.module, arguments.script, *arguments.arguments],
+            env=os.environ | variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -188,7 +188,7 @@ class _Attempt:
                 if status:
                     self._failed.setdefault(process, status if status > 0 else 128 - status)
                     self._since = self._since or time.monotonic()
-                    say(f"process {process} {_text_of_status(status)}")
+                    report(f"process {process} {_text_of_status(status)}")
             late = time.monotonic() - self._since if self._failed else 0.0
             if late > _GRACE + 5:
                 self._end(signal.SIGKILL)

@@ -22,9 +22,9 @@ from msgspec import Struct, structs
 from phalanx.api.distributed import credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
 from phalanx.processes.hub import Hub
-from phalanx.processes.keeper import Keeper
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
+from phalanx.processes.snapshots import SnapshotServer
 from phalanx.processes.wire import FIRST, Message, split
 
 _ARRIVAL = 300.0  # seconds within which all machines must have come
@@ -41,8 +41,8 @@ class Assignment(Struct, frozen=True):
         first: the number of its first process, which the others follow.
         slots: their places on the machine.
         count: how many processes all machines run.
-        keepers: the addresses of the launchers that keep snapshots, this machine's first, then its
-            neighbour's.
+        snapshot_servers: the addresses of the launchers that keep snapshots, this machine's first,
+            then its neighbour's.
         coordinator: where the processes meet; "" where the first machine is to listen.
     """
 
@@ -50,7 +50,7 @@ class Assignment(Struct, frozen=True):
     first: int
     slots: list[int]
     count: int
-    keepers: list[str] = []
+    snapshot_servers: list[str] = []
     coordinator: str = ""
 
 
@@ -71,10 +71,10 @@ class Fixed:
 
     def first(self) -> Assignment | None:
         """What this machine runs at first."""
-        given = self._arguments
-        start, count = given.node_rank * given.nproc, given.nproc * given.nnodes
-        return Assignment(self._attempt, start, [*range(given.nproc)], count,
-                     coordinator=given.coordinator if given.node_rank else "")  # fmt: skip
+        arguments = self._arguments
+        start, count = arguments.node_rank * arguments.nproc, arguments.nproc * arguments.nnodes
+        return Assignment(self._attempt, start, [*range(arguments.nproc)], count,
+                     coordinator=arguments.coordinator if arguments.node_rank else "")  # fmt: skip
 
     def begin(self, coordinator: str, hub: Hub | None) -> None:
         """All know already where it is."""
@@ -86,7 +86,7 @@ class Fixed:
         if not self.status or not left:
             return None
         self._attempt += 1
-        say_again(left - 1, self._arguments.max_restarts)
+        report_restart(left - 1, self._arguments.max_restarts)
         return self.first()
 
     def close(self) -> None:
@@ -97,7 +97,7 @@ class _Machine(Struct):
     """A machine, as the first one knows it; ``line`` leads to its launcher."""
 
     slots: list[int]
-    keeper: str
+    snapshot_server: str
     line: Line | None = None
     status: int | None = None  # how its share has ended
     first: int = 0  # the number of its first process
@@ -123,13 +123,13 @@ class Leader:
         self._lost = 0  # processes in this attempt
         self._processes: dict[Line, range] = {}  # of the other machines in this attempt
         self._hub: Hub | None = None  # of this attempt
-        self._heard: SimpleQueue[tuple[Line, Message]] = SimpleQueue()
+        self._inbox: SimpleQueue[tuple[Line, Message]] = SimpleQueue()
         self._credentials = credentials_of()
         host, port = listening_at(arguments.coordinator or "127.0.0.1:0", "--coordinator")
-        keeps = arguments.elastic or arguments.max_restarts
-        self._keeper = Keeper(host, token, self._credentials) if keeps else None
-        kept_at = self._keeper.address if self._keeper else ""
-        self._there = {0: _Machine([*range(arguments.nproc)], kept_at)}
+        snapshots = arguments.elastic or arguments.max_restarts
+        self._snapshots = SnapshotServer(host, token, self._credentials) if snapshots else None
+        snapshot_server = self._snapshots.address if self._snapshots else ""
+        self._there = {0: _Machine([*range(arguments.nproc)], snapshot_server)}
         self._loop: EventLoop | None = None
         if arguments.nnodes > 1:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -153,12 +153,12 @@ class Leader:
         self._note(line, {})
 
     def _note(self, line: Line, message: Message) -> None:
-        self._heard.put((line, message))
+        self._inbox.put((line, message))
 
-    def _hear(self, patience: float) -> bool:
+    def _receive(self, patience: float) -> bool:
         """Take what is said next; whether something is."""
         try:
-            line, message = self._heard.get(timeout=max(patience, 0.001))
+            line, message = self._inbox.get(timeout=max(patience, 0.001))
         except Empty:
             return False
         rank = next((r for r, m in self._there.items() if m.line is line), None)
@@ -185,7 +185,7 @@ class Leader:
             line.send(what="over", status=1, why=why)
             line.close()
         else:
-            self._there[hello.rank] = _Machine(hello.slots, hello.keeper, line)
+            self._there[hello.rank] = _Machine(hello.slots, hello.snapshot_server, line)
 
     def _refused(self, hello: Hello) -> str:
         if not hmac.compare_digest(hello.token.encode(), self._token.encode()):
@@ -206,7 +206,7 @@ class Leader:
         """
         until = time.monotonic() + _ARRIVAL
         while len(self._there) < self._arguments.nnodes and time.monotonic() < until:
-            self._hear(until - time.monotonic())
+            self._receive(until - time.monotonic())
         if self._count() < self._least:
             raise RendezvousError(f"after {_ARRIVAL:g} s, processes are {self._too_few()}")
         return self._assignments()[0]
@@ -220,7 +220,7 @@ class Leader:
     def _assignments(self) -> dict[int, Assignment]:
         """What each machine runs, by its rank; what is more than the most is spare."""
         ranks = sorted(self._there)
-        keepers = [k for rank in ranks if (k := self._there[rank].keeper)]
+        snapshot_servers = [k for rank in ranks if (k := self._there[rank].snapshot_server)]
         slots: dict[int, list[int]] = {}
         count = 0
         for rank in ranks:
@@ -230,7 +230,7 @@ class Leader:
         assigned: dict[int, Assignment] = {}
         first = 0
         for at, rank in enumerate(ranks):
-            near = [*keepers[at:], *keepers[:at]]
+            near = [*snapshot_servers[at:], *snapshot_servers[:at]]
             assigned[rank] = Assignment(self._attempt, first, slots[rank], count, near)
             first += len(slots[rank])
         return assigned
@@ -245,8 +245,8 @@ class Leader:
             machine.first = assignment.first
             if machine.line is not None:
                 self._processes[machine.line] = machine.processes
-                told = structs.replace(assignment, coordinator=coordinator)
-                machine.line.send(what="begin", assignment=msgspec.to_builtins(told))
+                assigned = structs.replace(assignment, coordinator=coordinator)
+                machine.line.send(what="begin", assignment=msgspec.to_builtins(assigned))
 
     def _take(self, machine: _Machine, ending: Ending) -> None:
         machine.status = ending.status
@@ -278,8 +278,8 @@ class Leader:
                 for rank in late:
                     self._lose(rank, f"it has not ended {_END:g} s after another has failed")
             else:
-                self._hear(_PAUSE)
-        while self._hear(0):  # who has come back meanwhile takes part
+                self._receive(_PAUSE)
+        while self._receive(0):  # who has come back meanwhile takes part
             pass
 
     def _lose(self, rank: int, why: str) -> None:
@@ -288,27 +288,27 @@ class Leader:
             self._lost += machine.running
         if machine.line is not None:
             machine.line.end()
-        say(f"machine {rank} is lost: {why}")
+        report(f"machine {rank} is lost: {why}")
 
     def _is_another(self, before: int) -> bool:
         """Whether there is another attempt, after one of so many processes."""
         if self._least and self._lost:
             if self._count() < self._least:
-                say(f"lost {self._lost} of {before} processes: {self._too_few()}")
+                report(f"lost {self._lost} of {before} processes: {self._too_few()}")
                 return False
             left = self._assignments()[0].count
-            say(f"lost {self._lost} of {before} processes; starting again with {left}")
+            report(f"lost {self._lost} of {before} processes; starting again with {left}")
             return True
         if self._restarts:
             self._restarts -= 1
-            say_again(self._restarts, self._arguments.max_restarts)
+            report_restart(self._restarts, self._arguments.max_restarts)
             return True
         return False
 
     def close(self) -> None:
         """Let go of the other machines, and of what is kept."""
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._snapshots is not None:
+            self._snapshots.close()
         if self._loop is not None:
             for machine in self._there.values():
                 if machine.line is not None:
@@ -323,7 +323,7 @@ class Hello(Struct, frozen=True):
     token: str
     rank: int
     slots: list[int]
-    keeper: str
+    snapshot_server: str
 
 
 class Follower:
@@ -340,20 +340,20 @@ class Follower:
         host, _ = split(arguments.coordinator)
         credentials = credentials_of()
         sock = _connected(arguments.coordinator)
-        self._heard: SimpleQueue[Message] = SimpleQueue()
-        self._keeper = Keeper(sock.getsockname()[0], token, credentials)
+        self._inbox: SimpleQueue[Message] = SimpleQueue()
+        self._snapshots = SnapshotServer(sock.getsockname()[0], token, credentials)
         self._line = Line(EventLoop(), sock, credentials and credentials.call(host),
-                          self._heard.put, partial(self._heard.put, {}))  # fmt: skip
+                          self._inbox.put, partial(self._inbox.put, {}))  # fmt: skip
         self._line.send(token=token, rank=arguments.node_rank, slots=[*range(arguments.nproc)],
-                        keeper=self._keeper.address)  # fmt: skip
-        say(f"connected to the first machine, at {arguments.coordinator}")
+                        snapshot_server=self._snapshots.address)  # fmt: skip
+        report(f"connected to the first machine, at {arguments.coordinator}")
 
     def first(self) -> Assignment | None:
         """What this machine runs at first."""
         return self._next()
 
     def _next(self) -> Assignment | None:
-        message = self._heard.get()
+        message = self._inbox.get()
         if message.get("what") == "begin":
             return msgspec.convert(message["assignment"], Assignment)
         if not message:
@@ -374,7 +374,7 @@ class Follower:
 
     def close(self) -> None:
         """Let go of the first machine, and of what is kept."""
-        self._keeper.close()
+        self._snapshots.close()
         self._line.close(_FAREWELL)
 
 
@@ -395,11 +395,11 @@ def _connected(address: str) -> socket.socket:
         time.sleep(_PAUSE)
 
 
-def say_again(left: int, most: int) -> None:
+def report_restart(left: int, most: int) -> None:
     """Say that all start again, which they may so many times more."""
-    say(f"starting all processes again ({left} of {most} times left)")
+    report(f"starting all processes again ({left} of {most} times left)")
 
 
-def say(words: str) -> None:
+def report(words: str) -> None:
     """Tell the user something of the launcher's."""
     print(f"phalanx launch: {words}", file=sys.stderr, flush=True)

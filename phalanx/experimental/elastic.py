@@ -41,7 +41,7 @@ from phalanx.experimental.checkpoint.saving import (
 from phalanx.experimental.checkpoint.wanted import Wanted
 from phalanx.processes.cluster import restarts
 from phalanx.processes.forms import numbers
-from phalanx.processes.keeper import Kept, Number, number_of
+from phalanx.processes.snapshots import Number, SnapshotClient, number_of
 from phalanx.run.array import DeviceArray
 from phalanx.run.replicas import digest
 
@@ -81,9 +81,9 @@ def snapshot(state: Any) -> None:
     """
     tree, leaves = outline(state, _WHO)
     contents = [content(trees.keystr(path), leaf, True, _WHO) for path, leaf in leaves]
-    keepers = _keepers()
-    if keepers:
-        _sender.begin(keepers, tree, contents)
+    servers = _snapshot_servers()
+    if servers:
+        _sender.begin(servers, tree, contents)
     elif not _logged:
         _logged.append(_WHO)
         log.warn("%s: no launcher keeps snapshots here; phalanx launch --elastic does", _WHO)
@@ -115,14 +115,14 @@ def resume(state: T, directory: str | os.PathLike[str] | None = None) -> T:
     >>> elastic.resume({"w": 0.5, "step": 0})
     {'w': 0.5, 'step': 0}
     """
-    keepers = _keepers()
+    servers = _snapshot_servers()
     _sender.wait()
     _sender.like = [trees.map(_likeness, state)]
     together.gather("what is kept before resuming", None)
-    mine = _found(keepers if together.process() == 0 else [])
+    mine = _found(servers if together.process() == 0 else [])
     places, why = together.gather("resuming from a snapshot", mine)[0]
     if places:
-        snapshot = _Snapshot(keepers, places)
+        snapshot = _Snapshot(servers, places)
         wanted = Wanted(snapshot.stored, state, "elastic.resume")
         return wanted.tree_of(read(snapshot.stored, wanted.targets, snapshot.opened))
     step = together.gather(
@@ -143,12 +143,14 @@ def _likeness(leaf: Any) -> Any:
     return leaf
 
 
-def _keepers() -> list[Kept]:
+def _snapshot_servers() -> list[SnapshotClient]:
     """The launchers that keep snapshots: that of this machine, its neighbour's, and all others."""
-    addresses = os.environ.get("PHALANX_KEEPERS", "")
+    addresses = os.environ.get("PHALANX_SNAPSHOT_SERVERS", "")
     token = os.environ.get("PHALANX_TOKEN", "")
     credentials = credentials_of() if addresses else None
-    return [Kept(address, token, credentials) for address in addresses.split(",") if address]
+    return [
+        SnapshotClient(address, token, credentials) for address in addresses.split(",") if address
+    ]
 
 
 class Piece(Struct, frozen=True):
@@ -177,7 +179,7 @@ class _Sender:
         self._numbers = itertools.count()
         self.like: list[Any] = []  # what was resumed; the first snapshot is to be like it
 
-    def begin(self, keepers: Sequence[Kept], tree: Any, contents: list[Content]) -> None:
+    def begin(self, servers: Sequence[SnapshotClient], tree: Any, contents: list[Content]) -> None:
         """Agree with the others, who have then sent all before, and begin to send."""
         self.wait()
         number = next(self._numbers)
@@ -192,7 +194,7 @@ class _Sender:
         before = f"{attempt}.{number - 1}" if number else ""
         part = _Part(givers.index(together.process()), len(givers))
         name = f"{attempt}.{number}/{part.name}"
-        self._sending = self._thread.submit(_send, keepers, before, name, index, contents)
+        self._sending = self._thread.submit(_send, servers, before, name, index, contents)
 
     def wait(self) -> None:
         """Wait until what was given is sent.
@@ -231,7 +233,11 @@ def _value(c: Content) -> list[str]:
 
 
 def _send(
-    keepers: Sequence[Kept], before: str, name: str, index: str, contents: Sequence[Content]
+    servers: Sequence[SnapshotClient],
+    before: str,
+    name: str,
+    index: str,
+    contents: Sequence[Content],
 ) -> None:
     """Give this machine's launcher and its neighbour's the parts that this process owns.
 
@@ -250,17 +256,17 @@ def _send(
             data.append(held.reshape(-1).view(np.uint8).data)
             offset += held.nbytes
     head = msgspec.json.encode(Head(index, pieces))
-    for at, keeper in enumerate(keepers[:_COPIES]):
+    for at, server in enumerate(servers[:_COPIES]):
         try:
             if before:
-                keeper.forget_before(before)
-            keeper.put(f"{name}.data", data)
-            keeper.put(name, [head])
+                server.forget_before(before)
+            server.put(f"{name}.data", data)
+            server.put(name, [head])
         except OSError as e:
             if at == 0:
                 raise
-            if keeper.address not in _logged:
-                _logged.append(keeper.address)
+            if server.address not in _logged:
+                _logged.append(server.address)
                 log.warn("%s: the neighbour does not keep copies: %s", _WHO, e)
 
 
@@ -272,7 +278,7 @@ class _Part(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What the keepers call what is told of it; its data are beside that.
+        """What the servers call what is told of it; its data are beside that.
 
         >>> _Part(1, 4).name
         '1.of.4'
@@ -289,18 +295,18 @@ class _Part(Struct, frozen=True):
 Places = dict[str, list[str]]  # the names of a snapshot's parts, and the launchers that keep them
 
 
-def _found(keepers: Sequence[Kept]) -> tuple[Places, str]:
+def _found(servers: Sequence[SnapshotClient]) -> tuple[Places, str]:
     """The newest snapshot that is there as a whole; if none is, why, or "" if none was taken."""
     every: dict[Number, Places] = {}
-    for keeper in keepers:
+    for server in servers:
         try:
-            names = keeper.names()
+            names = server.names()
         except OSError as e:
-            log.warn("elastic.resume: the launcher at %s does not answer: %s", keeper.address, e)
+            log.warn("elastic.resume: the launcher at %s does not answer: %s", server.address, e)
             continue
         for name in names:
             if not name.endswith(".data"):
-                every.setdefault(number_of(name), {}).setdefault(name, []).append(keeper.address)
+                every.setdefault(number_of(name), {}).setdefault(name, []).append(server.address)
     why = ""
     for number in sorted(every, reverse=True):
         parts = [_Part.of_name(name) for name in every[number]]
@@ -322,14 +328,14 @@ class _Snapshot:
         OSError: a launcher does not give what it keeps.
     """
 
-    def __init__(self, keepers: Sequence[Kept], places: Places) -> None:
-        near = [keeper.address for keeper in keepers]
-        self._pieces: list[tuple[Piece, Kept, str]] = []
+    def __init__(self, servers: Sequence[SnapshotClient], places: Places) -> None:
+        near = [server.address for server in servers]
+        self._pieces: list[tuple[Piece, SnapshotClient, str]] = []
         index = ""
         for name, addresses in places.items():
-            keeper = keepers[min(map(near.index, addresses))]
-            head = msgspec.json.decode(keeper.get(name), type=Head)
-            self._pieces += [(piece, keeper, f"{name}.data") for piece in head.pieces]
+            server = servers[min(map(near.index, addresses))]
+            head = msgspec.json.decode(server.get(name), type=Head)
+            self._pieces += [(piece, server, f"{name}.data") for piece in head.pieces]
             index = head.index
         folder = Path(f"snapshot {next(iter(places)).partition('/')[0]}")
         self.stored = Stored.of(folder, index.encode())
@@ -343,7 +349,9 @@ class _Snapshot:
 class _Rows:
     """An array, in pieces that launchers keep."""
 
-    def __init__(self, pieces: Sequence[tuple[Piece, Kept, str]], dtype: np.dtype) -> None:
+    def __init__(
+        self, pieces: Sequence[tuple[Piece, SnapshotClient, str]], dtype: np.dtype
+    ) -> None:
         self._pieces, self._dtype = pieces, dtype
 
     def begin(self, rows: Sequence[range]) -> Callable[[], np.ndarray]:
@@ -352,16 +360,18 @@ class _Rows:
 
     def _read(self, rows: Sequence[range]) -> np.ndarray:
         found = np.empty([len(r) for r in rows], self._dtype)
-        for piece, keeper, name in self._pieces:
+        for piece, server, name in self._pieces:
             held = [range(a, a + n) for a, n in zip(piece.start, piece.shape, strict=True)]
             both = [range(max(r.start, h.start), min(r.stop, h.stop))
                     for r, h in zip(rows, held, strict=True)]  # fmt: skip
             if all(both):
-                data = self._rows_of(piece, keeper, name, both)
+                data = self._rows_of(piece, server, name, both)
                 found[_within(both, rows)] = data
         return found
 
-    def _rows_of(self, piece: Piece, keeper: Kept, name: str, rows: list[range]) -> np.ndarray:
+    def _rows_of(
+        self, piece: Piece, server: SnapshotClient, name: str, rows: list[range]
+    ) -> np.ndarray:
         """Those ``rows`` of a piece; along its first dimension others do not come here."""
         shape, first = list(piece.shape), piece.offset
         if shape:
@@ -369,7 +379,7 @@ class _Rows:
             first += (rows[0].start - piece.start[0]) * each
             shape[0] = len(rows[0])
         size = math.prod(shape) * self._dtype.itemsize
-        data = np.frombuffer(keeper.get(name, first, first + size), self._dtype).reshape(shape)
+        data = np.frombuffer(server.get(name, first, first + size), self._dtype).reshape(shape)
         others = [range(a, a + n) for a, n in zip(piece.start[1:], shape[1:], strict=True)]
         return data[_within(rows, [*rows[:1], *others])]
 

@@ -188,12 +188,12 @@ def _ancestor(name: str) -> int | None:
     while process > 1:
         try:
             with open(f"/proc/{process}/stat") as file:
-                called, _, told = file.read().partition("(")[2].rpartition(") ")
+                called, _, rest = file.read().partition("(")[2].rpartition(") ")
         except OSError:
             return None
         if called == name[:15]:  # of which the system keeps as much
             return process
-        process = int(told.split()[1])
+        process = int(rest.split()[1])
     return None
 
 

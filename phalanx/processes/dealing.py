@@ -22,22 +22,22 @@ class OfHost(Struct, frozen=True):
     count: int
     each: int | None = None
 
-    def local_device_ids(self, gpus: int, given: bool = False) -> Sequence[int] | None:
+    def local_device_ids(self, gpus: int, are_assigned: bool = False) -> Sequence[int] | None:
         """The numbers of this process's among so many ``gpus`` that it sees; None: all of them.
 
-        If somebody has ``given`` it these, they may be for all processes; what does not suffice for
-        all is its own.
+        If they ``are_assigned`` to it, they may be for all processes; what does not suffice for all
+        is its own.
 
         Raises:
             ConfigError: they cannot be dealt out; the message says how else.
 
         >>> OfHost(1, 4).local_device_ids(8), OfHost(1, 4, each=1).local_device_ids(8)
         ((2, 3), (1,))
-        >>> OfHost(1, 4).local_device_ids(1, given=True)
+        >>> OfHost(1, 4).local_device_ids(1, are_assigned=True)
         """
         if self.count == 1 and self.each is None:
             return None
-        if gpus < self.count and given:
+        if gpus < self.count and are_assigned:
             return None
         each = self.each or gpus // self.count
         if not each or each * self.count > gpus or (self.each is None and gpus % self.count):

@@ -16,14 +16,14 @@ Launch = tuple[int, int, str]  # its number, the sum, and the name of the progra
 Counts = Mapping[str, int]  # of launches, by group
 
 
-def topics(said: Mapping[int, str]) -> str:
+def topics(at: Mapping[int, str]) -> str:
     """Which processes are where, when they wait for each other with different things to say.
 
     >>> topics({0: "compile f", 1: "compile g", 2: "compile g"})
     'process 0 is at: compile f; processes 1, 2 are at: compile g'
     """
     by_topic: dict[str, list[int]] = {}
-    for process, topic in sorted(said.items()):
+    for process, topic in sorted(at.items()):
         by_topic.setdefault(topic, []).append(process)
     return "; ".join(f"{who(every)} at: {topic}" for topic, every in by_topic.items())
 
@@ -65,10 +65,10 @@ class Sums:
         self.last: dict[int, dict[str, Sequence[Launch]]] = {}
         self._first: dict[tuple[str, int], tuple[int, int, str]] = {}  # who told of it first
 
-    def differ(self, process: int, told: Mapping[str, Sequence[Launch]]) -> str:
+    def differ(self, process: int, reported: Mapping[str, Sequence[Launch]]) -> str:
         """The first launch that is not alike, by what is told now and before; "" if all are."""
         mine = self.last.setdefault(process, {})
-        for group, launches in told.items():
+        for group, launches in reported.items():
             mine[group] = [*mine.get(group, ()), *launches][-_LAST:]
             for number, total, name in launches:
                 at = (group, number)
@@ -98,24 +98,26 @@ def _text_of_difference(group: str, number: int, names: dict[int, str], exactly:
 
 
 def ahead(
-    said: Mapping[int, str],
+    topics_of: Mapping[int, str],
     come: Mapping[int, Counts],
     absent: Mapping[int, Mapping[str, Sequence[Launch]]],
     count: int,
 ) -> str:
     """Who has launched something that others, who have come to a gather, have not; "" if nobody.
 
-    Those who have come have ``said`` what they are at. So whoever is ``absent``, but ahead in
-    launches, comes too late or never. There are ``count`` processes in all.
+    Those who have come have told what they are at, ``topics_of``. So whoever is ``absent``, but
+    ahead in launches, comes too late or never. There are ``count`` processes in all.
 
     >>> last = {1: {"0,1": [[4, 81, "f"]]}}
     >>> ahead({0: "compile g"}, {0: {"0,1": 3}}, last, 2)
     'process 0 is at: compile g; process 1 is at: launch 4 over processes 0,1, f'
     """
-    told = [(g, p, _number(launches)) for p, each in absent.items() for g, launches in each.items()]
-    told += [(g, p, n) for p, launched in come.items() for g, n in launched.items()]
+    counts = [
+        (g, p, _number(launches)) for p, each in absent.items() for g, launches in each.items()
+    ]
+    counts += [(g, p, n) for p, launched in come.items() for g, n in launched.items()]
     most: dict[str, int] = {}
-    for group, _, number in told:
+    for group, _, number in counts:
         most[group] = max(number, most.get(group, 0))
     for process, launched in come.items():
         behind = {
@@ -126,10 +128,10 @@ def ahead(
         if behind:
             at = {
                 p: _launch_in_words(behind[group], group, absent.get(p, {}).get(group, ()))
-                for group, p, number in told
+                for group, p, number in counts
                 if number >= behind.get(group, number + 1)
             }
-            return topics({**said, **at})
+            return topics({**topics_of, **at})
     return ""
 
 

@@ -70,8 +70,8 @@ def numbers(processes: Iterable[int], between: str = ",") -> str:
             runs[-1].append(process)
         else:
             runs.append([process])
-    told = [f"{r[0]}-{r[-1]}" if len(r) >= _RUN else between.join(map(str, r)) for r in runs]
-    return between.join(told)
+    parts = [f"{r[0]}-{r[-1]}" if len(r) >= _RUN else between.join(map(str, r)) for r in runs]
+    return between.join(parts)
 
 
 _RUN = 5  # numbers in a row from which on the first and the last are told

@@ -100,6 +100,6 @@ _SEEN: Final = {  # what restricts them, and the file of each
 }
 
 
-def gpus_are_given() -> bool:
+def gpus_are_assigned() -> bool:
     """Whether the environment says which GPUs this process sees."""
     return any(os.environ.get(name) for names, _ in _SEEN.values() for name in names)

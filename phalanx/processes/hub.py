@@ -35,7 +35,7 @@ from phalanx.base import log
 from phalanx.processes import differing, forms
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
-from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
+from phalanx.processes.watched import PULSE, Lateness, Silence, first_warning, pause
 from phalanx.processes.wire import FIRST, LONGEST, Message, encoded
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Gathering:
         return next(iter(self.topics.values()))
 
     @property
-    def said(self) -> dict[int, str]:
+    def positions(self) -> dict[int, str]:
         """What those who have come are at, in words."""
         return {i: f"{topic} {self._details[i]}".rstrip() for i, topic in self.topics.items()}
 
@@ -100,8 +100,8 @@ class Gathering:
         self.topics[process], self._details[process] = message["topic"], message["detail"]
         self.values[process] = json.dumps(message["value"])
         for name, value in message["compared"].items():
-            said = self.compared.setdefault(name, {})
-            said.setdefault(json.dumps(value), []).append(process)
+            values = self.compared.setdefault(name, {})
+            values.setdefault(json.dumps(value), []).append(process)
         self.launched[process] = message["launched"]
         self.since = time.monotonic()
 
@@ -114,15 +114,15 @@ class Gathering:
         of what they compare."""
         values = [self.values[i] for i in sorted(self.among)]
         runs = [f"[{len([*same])}, {value}]" for value, same in itertools.groupby(values)]
-        differing = {n: said for n, said in self.compared.items() if len(said) > 1}
-        told = {n: _who_says_what(differing[n]) for n in itertools.islice(differing, _DIFFERING)}
-        head = encoded({"what": "gathered", "key": key, "differing": told})
+        differing = {n: values for n, values in self.compared.items() if len(values) > 1}
+        some = {n: _by_processes(differing[n]) for n in itertools.islice(differing, _DIFFERING)}
+        head = encoded({"what": "gathered", "key": key, "differing": some})
         return head[:-2] + f', "runs": [{", ".join(runs)}]}}\n'.encode()
 
 
-def _who_says_what(said: dict[str, list[int]]) -> list[tuple[str, Any]]:
+def _by_processes(compared: dict[str, list[int]]) -> list[tuple[str, Any]]:
     """Some of the values that were compared, each with the processes that have it."""
-    first = sorted((sorted(processes), value) for value, processes in said.items())[:_NAMED]
+    first = sorted((sorted(processes), value) for value, processes in compared.items())[:_NAMED]
     return [(forms.numbers(processes, ", "), json.loads(value)) for processes, value in first]
 
 
@@ -161,12 +161,12 @@ class Hub:
         self._refusal: Message = {}
         self._turned_away = 0  # since there is one
         self._stranger = ""  # the last who had no business here
-        self._told_of_strangers = 0.0  # the time
+        self._strangers_reported = 0.0  # the time
         self._verdict: Message = {}
         self.silent: set[int] = set()  # processes that are lost, as nothing was heard of them
         self._losing: Known | None = None  # of which it is not known yet how it has ended
         self._left: dict[int, Known] = {}
-        self._untold: list[Message] = []  # of those
+        self._unannounced: list[Message] = []  # of those
         self._gathers: dict[str, Gathering] = {}
         self._sums = differing.Sums()
         self._stored: dict[str, str] = {}
@@ -290,9 +290,9 @@ class Hub:
         now = time.monotonic()
         if not self._welcomed:
             self._turn_away(why)
-        elif now > self._told_of_strangers + PULSE:
-            self._told_of_strangers = now
-            self._tell({"what": "stranger", "why": why})
+        elif now > self._strangers_reported + PULSE:
+            self._strangers_reported = now
+            self._broadcast({"what": "stranger", "why": why})
         self._turned_away += 1
         self._note_end()
 
@@ -300,7 +300,7 @@ class Hub:
         known = Known(about["process"], line, about)
         line.longest = LONGEST
         line.on_life = known.silence.end
-        line.on_message = partial(self._hear, known)
+        line.on_message = partial(self._receive, known)
         line.on_end = partial(self._end_of, known)
         self._members[known.process] = known
         if len(self._members) < self.count:
@@ -309,10 +309,12 @@ class Hub:
         self._welcomed = True
         self._silence = min(k.about["silence"] for k in self._members.values())
         for member in self._members.values():
-            member.late = Lateness(first_told(self._silence))
+            member.late = Lateness(first_warning(self._silence))
             member.silence = Silence()
             member.line.on_life = member.silence.end
-        self._tell({"what": "welcome", "first": self._members[0].who, "silence": self._silence})
+        self._broadcast(
+            {"what": "welcome", "first": self._members[0].who, "silence": self._silence}
+        )
         self._loop.every(pause(self._silence), self._give_sign)
 
     def process_ended(self, process: int, how: str, has_failed: bool) -> None:
@@ -337,7 +339,7 @@ class Hub:
         if not self._refusal:
             self._refusal = {"what": "refused", "why": why}
             self._turned_away = len(self._members)
-            self._tell(self._refusal)
+            self._broadcast(self._refusal)
 
     def _note_end(self) -> None:
         """There is nothing more to do for anybody when all have left, or know why they cannot."""
@@ -377,7 +379,7 @@ class Hub:
 
     # ---- what they say ----
 
-    def _hear(self, known: Known, message: Message) -> None:
+    def _receive(self, known: Known, message: Message) -> None:
         early = not self._welcomed and message.get("what") != "give up"
         if early or not forms.is_understood(message, known.process, self.count):
             known.line.end(f"it says what is not understood: {str(message)[:200]}")
@@ -429,9 +431,9 @@ class Hub:
     def _decide(self, **verdict: Any) -> None:
         if not self._verdict:
             self._verdict = {"what": "verdict", **verdict}
-            self._tell(self._verdict)
+            self._broadcast(self._verdict)
 
-    def _tell(self, message: Message, but: Iterable[int] = ()) -> None:
+    def _broadcast(self, message: Message, but: Iterable[int] = ()) -> None:
         """Tell it to all that are there, but those."""
         line = encoded(message)
         for known in self._members.values():
@@ -472,16 +474,16 @@ class Hub:
             return
         self._left[known.process] = known
         how = known.how if known.has_failed else ""
-        self._untold.append({**known.who, "launched": known.launched, "how": how})
-        if len(self._untold) == 1:
-            self._loop.later(_TOGETHER, self._tell_who_left)
+        self._unannounced.append({**known.who, "launched": known.launched, "how": how})
+        if len(self._unannounced) == 1:
+            self._loop.later(_TOGETHER, self._announce_who_left)
         for gathering in list(self._gathers.values()):
             self._look_for(gathering)
 
-    def _tell_who_left(self) -> None:
+    def _announce_who_left(self) -> None:
         if len(self._left) < self.count:
-            self._tell({"what": "left", "those": self._untold}, but=self._left)
-        self._untold = []
+            self._broadcast({"what": "left", "those": self._unannounced}, but=self._left)
+        self._unannounced = []
 
     def _gather(self, known: Known, message: Message) -> None:
         if not self._compare(known, message):
@@ -493,7 +495,7 @@ class Hub:
         gathering.come(known.process, message)
         is_whole = len(gathering.values) == len(gathering.among)
         if message["topic"] != gathering.topic:
-            self._decide(kind="mismatch", why=differing.topics(gathering.said))
+            self._decide(kind="mismatch", why=differing.topics(gathering.positions))
         elif is_whole and (why := self._ahead(gathering, ())):
             self._decide(kind="mismatch", why=why)
         elif is_whole:
@@ -519,7 +521,7 @@ class Hub:
 
     def _ahead(self, gathering: Gathering, absent: Iterable[int]) -> str:
         last = {i: self._sums.last[i] for i in absent if i in self._sums.last}
-        return differing.ahead(gathering.said, gathering.launched, last, self.count)
+        return differing.ahead(gathering.positions, gathering.launched, last, self.count)
 
     def _set(self, known: Known, message: Message) -> None:
         del known
@@ -561,7 +563,7 @@ class Hub:
 
     def _give_sign(self) -> None:
         if not self.everyone_left.is_set():
-            self._tell({"what": "pulse"})
+            self._broadcast({"what": "pulse"})
 
     def _watch(self) -> None:
         now = time.monotonic()
@@ -581,14 +583,14 @@ class Hub:
             if silent > self._silence:
                 self.silent.add(known.process)
                 self._lost(known, f"nothing has been heard of it for {silent:.0f} s")
-            elif known.late.is_told(silent):
+            elif known.late.is_due(silent):
                 late.append(known)
                 longest = max(longest, silent)
         self._warn(late, longest, "nothing has been heard of it")
         for gathering in self._gathers.values():
             waited = now - gathering.since
             absent = sorted(gathering.absent())
-            if gathering.late.is_told(waited):
+            if gathering.late.is_due(waited):
                 why = f"others wait for it ({gathering.topic})"
                 self._warn([self._members[i] for i in absent], waited, why)
             if waited > PULSE and (why := self._ahead(gathering, absent)):
@@ -598,10 +600,10 @@ class Hub:
         """Tell the others of those who are late, of many only of some."""
         more = len(late) - _NAMED
         for known in late[:_NAMED]:
-            told = why + f", and {more} more are late, too," * (more > 0)
+            text = why + f", and {more} more are late, too," * (more > 0)
             message = {"what": "slow", "process": known.process, "host": known.about["host"],
-                       "seconds": seconds, "why": told}  # fmt: skip
-            self._tell(message, but=(known.process,))
+                       "seconds": seconds, "why": text}  # fmt: skip
+            self._broadcast(message, but=(known.process,))
 
 
 def _ignore(*_: object) -> None:

@@ -106,8 +106,8 @@ class Line:
 
     def _take_next(self) -> bool:
         """Whether there is something more to be sent."""
-        if self._seal is not None and (said := self._seal.said()):
-            self._going = said  # by TLS itself
+        if self._seal is not None and (data := self._seal.outgoing()):
+            self._going = data  # by TLS itself
             return True
         if not self._unsent or (self._seal is not None and not self._seal.is_ready):
             return False
@@ -188,8 +188,8 @@ class Line:
         if self._looked > self.longest or end >= 0 or nothing:
             self._refuse(self._unread)
 
-    def _refuse(self, said: bytes | bytearray) -> None:
-        self.nonsense = bytes(said[:80])
+    def _refuse(self, data: bytes | bytearray) -> None:
+        self.nonsense = bytes(data[:80])
         self.end()
 
     def carry_to(self, other: Line) -> None:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from phalanx.processes.apart import start
+from phalanx.processes.threads import start
 
 Work = Callable[[], object]
 Ready = Callable[[int], object]

@@ -35,14 +35,14 @@ from phalanx.base.errors import (
     RendezvousError,
 )
 from phalanx.base.source import user_location
-from phalanx.processes.apart import in_another_thread, start
 from phalanx.processes.differing import launches
 from phalanx.processes.forms import numbers
 from phalanx.processes.joined import become, joined_member
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.relay import Relay
-from phalanx.processes.watched import PULSE, Lateness, Silence, first_told, pause
+from phalanx.processes.threads import in_another_thread, start
+from phalanx.processes.watched import PULSE, Lateness, Silence, first_warning, pause
 from phalanx.processes.wire import LONGEST, Message, encoded, is_loopback, split
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Settings(Struct, frozen=True):
     credentials: Credentials | None = None
     silence: float = 100.0  # after which a process counts as lost, in seconds
     attempt: int = 0  # how often the program was started again before
-    home: int | None = None  # the process in which the coordinator lives, if it does in one
+    coordinator_process: int | None = None  # in which the coordinator is, if it is in one
 
 
 class Member:
@@ -98,21 +98,21 @@ class Member:
         self._left = False
         self.reachable = True  # whether the coordinator is there
         self._coordinator = Silence()
-        self._late = Lateness(first_told(settings.silence))
+        self._late = Lateness(first_warning(settings.silence))
         self._pause = pause(welcome["silence"])  # between signs of life
-        self._said = self._looked = time.monotonic()
+        self._sent_at = self._looked = time.monotonic()
         self.relay = Relay(loop, partial(connected, settings), self._to_runtime)
         loop.fault = self._failed_here
         line.on_life = self._coordinator.end
         line.longest = LONGEST * (self.count + 1)  # what all have said, and more words
 
-    def begin(self, heard: SimpleQueue[Message]) -> None:
-        """Hear the coordinator from now on, after what has been ``heard`` already; in the loop."""
-        self._line.on_message, self._line.on_end = self._heard, self._end
+    def begin(self, received: SimpleQueue[Message]) -> None:
+        """Hear the coordinator from now on, after what was ``received`` before; in the loop."""
+        self._line.on_message, self._line.on_end = self._receive, self._end
         self._loop.every(min(PULSE, self._pause), self._beat)
-        while not heard.empty():
-            message = heard.get()
-            self._heard(message) if message else self._end()
+        while not received.empty():
+            message = received.get()
+            self._receive(message) if message else self._end()
 
     def _to_runtime(self, sock: socket.socket) -> Line:
         """A connection to the service of the runtime."""
@@ -136,14 +136,14 @@ class Member:
     def _alone(self, why: str, traceback: str = "") -> PeerLost:
         """The error where the coordinator is gone, and with it the process in which it lives."""
         where = f"the coordinator at {self.settings.address}"
-        if self.settings.home is None:
+        if self.settings.coordinator_process is None:
             host, _ = split(self.settings.address)
             return PeerLost.of(None, host, f"{where}: {why}", traceback=traceback)
         there = self._first
         return PeerLost.of(there["process"], there["host"], f"{where}, which lives in it: {why}",
                            there["pid"], traceback)  # fmt: skip
 
-    def _heard(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         match message["what"]:
             case "gathered":
                 with self._changed:
@@ -173,8 +173,8 @@ class Member:
         if message["kind"] == "fault":
             return self._alone("it has failed, by a fault of its own", message["why"])
         if message["kind"] == "mismatch":
-            told = [message["why"], *(g.names() for g in self.groups.values() if g.last)]
-            return ProgramMismatch.of("; ".join(told))
+            parts = [message["why"], *(g.names() for g in self.groups.values() if g.last)]
+            return ProgramMismatch.of("; ".join(parts))
         if message["kind"] == "left":
             left = message["process"], message["host"], message["why"], message["pid"]
             return PeerLost.left(*left)
@@ -221,8 +221,8 @@ class Member:
                 return
             self.let_go()
         if self.is_caught():
-            told = f"phalanx: {self.verdict}. The runtime waits on, so this process ends here\n"
-            os.write(2, told.encode())
+            text = f"phalanx: {self.verdict}. The runtime waits on, so this process ends here\n"
+            os.write(2, text.encode())
             os._exit(1)
 
     # ---- what this process does ----
@@ -234,8 +234,8 @@ class Member:
         now = time.monotonic()
         with self._changed:
             news = self._news()
-            if news or now > self._said + self._pause:
-                self._said = now
+            if news or now > self._sent_at + self._pause:
+                self._sent_at = now
                 self._line.send(what="pulse", launches=news)
         if now > self._looked + PULSE:
             self._looked = now
@@ -254,10 +254,10 @@ class Member:
         if silent > self.settings.silence and self.reachable:
             self.reachable = False
             self._decide(self._alone(f"nothing has been heard of it for {silent:.0f} s"))
-        elif self.reachable and self._late.is_told(silent):
+        elif self.reachable and self._late.is_due(silent):
             where = self._alone("nothing has been heard of it")
-            told = {"process": where.process, "host": where.host, "why": where.why}
-            _warn(_late(told | {"seconds": silent}))
+            message = {"process": where.process, "host": where.host, "why": where.why}
+            _warn(_late(message | {"seconds": silent}))
 
     def check(self, who: str, group: Group | None = None) -> None:
         """Raise what has become of the others, if nothing can be computed with them any more.
@@ -324,13 +324,13 @@ class Member:
 
         return look
 
-    def gather(self, group: Group, topic: str, patience: float | None, **given: Any) -> Message:
+    def gather(self, group: Group, topic: str, patience: float | None, **content: Any) -> Message:
         """What ``Group.gather`` and ``Group.compare`` tell of."""
         with self._changed:
             key = f"{group.key}/{group.gathers + 1}"
-            self._say(
+            self._send(
                 topic, what="gather", key=key, topic=topic, launched=self._launched(),
-                launches=self._news(), **given,
+                launches=self._news(), **content,
             )  # fmt: skip
             group.gathers += 1
             self._changed.wait_for(
@@ -341,7 +341,7 @@ class Member:
         self.check(topic)
         raise RendezvousError(f"{topic}: waited {patience:.0f} s, and not all processes have come")
 
-    def _say(self, who: str, **message: Any) -> None:
+    def _send(self, who: str, **message: Any) -> None:
         """Tell the coordinator something of the user's.
 
         Raises:
@@ -373,14 +373,14 @@ class Member:
             ValueError: it is too long.
         """
         self.check("key_value_set")
-        self._say(f"key_value_set({key[:40]!r})", what="set", key=key, value=value)
+        self._send(f"key_value_set({key[:40]!r})", what="set", key=key, value=value)
 
     def stored(self, key: str, wait: bool, patience: float | None) -> str | None:
         """What a process has stored; None if nobody has, or not in time."""
         number = next(self._requests)
         with self._changed:
             self._answers[number] = _NONE_YET
-            self._say("key_value_get", what="get", key=key, wait=wait, number=number)
+            self._send("key_value_get", what="get", key=key, wait=wait, number=number)
             try:
                 self._changed.wait_for(
                     lambda: self._answers[number] is not _NONE_YET or self.verdict is not None,
@@ -396,7 +396,7 @@ class Member:
 
     def forget(self, key: str) -> None:
         """Delete a key of the key-value store that processes share."""
-        self._say("key_value_delete", what="delete", key=key)
+        self._send("key_value_delete", what="delete", key=key)
 
     # ---- the end ----
 
@@ -408,8 +408,8 @@ class Member:
     def fail(self, error: BaseException) -> None:
         """Tell the others of the exception by which this process ends."""
         if self.verdict is None:
-            told = "".join(traceback.format_exception(error))
-            self._line.send(what="failed", traceback=told[-_LONGEST_TRACEBACK:])
+            text = "".join(traceback.format_exception(error))
+            self._line.send(what="failed", traceback=text[-_LONGEST_TRACEBACK:])
             self._left = True
 
     def leave(self) -> None:
@@ -433,7 +433,7 @@ class Group:
         self.key = numbers(sorted(processes))
         self.count = self.total = 0
         self.last: deque[tuple[int, int, str]] = deque(maxlen=_REMEMBERED)
-        self._told = 0
+        self._reported = 0
         self._met: set[int] = set()  # the programs for whose first launch all have met
         self._launched = Counter[int]()  # how often each program was launched
         self.gathers = 0
@@ -476,19 +476,19 @@ class Group:
 
     def news(self) -> list[tuple[int, int, str]]:
         """The launches that were not told yet: the last ones, and of those before some."""
-        count = self.count - self._told
+        count = self.count - self._reported
         if not count:
             return []
         new = list(itertools.islice(reversed(self.last), count))[::-1]
-        self._told = new[-1][0]
+        self._reported = new[-1][0]
         before, last = new[:-_LAST], new[-_LAST:]
         return [(n, total, "") for n, total, _ in before if n % _SOME == 0] + last
 
     def names(self) -> str:
         """The last launches by name, in words."""
         runs = [(n, sum(1 for _ in same)) for n, same in itertools.groupby(x[2] for x in self.last)]
-        told = ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in runs[-6:])
-        return f"the last launches over processes {self.key} here were {told}"
+        names = ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in runs[-6:])
+        return f"the last launches over processes {self.key} here were {names}"
 
     def launch_in_words(self, number: int) -> str:
         """The launch of that ``number``, in words."""
@@ -512,10 +512,10 @@ class Group:
             RendezvousError: somebody has not come after ``patience`` seconds.
             ValueError: what this one gives is too long.
         """
-        told = self.member.gather(
+        answer = self.member.gather(
             self, topic, patience, value=value, detail=detail, compared=dict[str, Any]()
         )
-        return _expanded(told)
+        return _expanded(answer)
 
     def compare(
         self, topic: str, compared: Mapping[str, Any], value: Any = None
@@ -528,15 +528,15 @@ class Group:
         Raises:
             PeerLost, ProgramMismatch, ValueError: as ``gather``.
         """
-        told = self.member.gather(self, topic, None, value=value, detail="", compared=compared)
-        return told["differing"], _expanded(told)
+        answer = self.member.gather(self, topic, None, value=value, detail="", compared=compared)
+        return answer["differing"], _expanded(answer)
 
 
 Differing = list[tuple[str, Any]]  # some values, each with the numbers of processes that have it
 
 
-def _expanded(told: Message) -> list[Any]:
-    return [value for length, value in told["runs"] for _ in range(length)]
+def _expanded(answer: Message) -> list[Any]:
+    return [value for length, value in answer["runs"] for _ in range(length)]
 
 
 _NONE_YET = object()
@@ -568,15 +568,15 @@ def _joined(settings: Settings, loop: EventLoop, about: Message) -> Member:
                 raise RendezvousError(_joining(settings, closed)) from None
             raise
         call = _Call(settings, loop, sock)
-        told = call.answer(about, deadline)
-        if told.get("what") == "welcome":
-            member = become(Member(settings, loop, call.line, told))
-            loop.call(partial(member.begin, call.heard))
+        answer = call.answer(about, deadline)
+        if answer.get("what") == "welcome":
+            member = become(Member(settings, loop, call.line, answer))
+            loop.call(partial(member.begin, call.received))
             return member
         call.line.close()
-        if told.get("what") == "refused":
-            raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
-        early = told.get("what") == "again"
+        if answer.get("what") == "refused":
+            raise RendezvousError(_joining(settings, f"the coordinator refuses: {answer['why']}"))
+        early = answer.get("what") == "again"
         if early and closed != _EARLY:
             log.warn("%s", _joining(settings, f"{_EARLY}; waiting for it"))
         closed = _EARLY if early else call.unmet()
@@ -594,14 +594,14 @@ class _Call:
     """A call of the coordinator, by a process that wants to join.
 
     Attributes:
-        heard: the messages that come; an empty one when there will be none any more.
+        received: the messages that come; an empty one when there will be none any more.
     """
 
     def __init__(self, settings: Settings, loop: EventLoop, sock: socket.socket) -> None:
         self._settings = settings
-        self.heard: SimpleQueue[Message] = SimpleQueue()
-        end = partial(self.heard.put, {})
-        self.line = Line(loop, sock, _seal(settings), self.heard.put, end)
+        self.received: SimpleQueue[Message] = SimpleQueue()
+        end = partial(self.received.put, {})
+        self.line = Line(loop, sock, _seal(settings), self.received.put, end)
         self._is_known = False  # to the coordinator
 
     def answer(self, about: Message, deadline: float) -> Message:
@@ -612,19 +612,19 @@ class _Call:
             silence=settings.silence, attempt=settings.attempt, host=socket.gethostname(),
             pid=os.getpid(), **about,
         )  # fmt: skip
-        told = self._next(deadline)
-        if told is not None and told.get("what") == "waiting":
+        answer = self._next(deadline)
+        if answer is not None and answer.get("what") == "waiting":
             self._is_known = True
-            told = self._next(deadline)
-        if told is None:
+            answer = self._next(deadline)
+        if answer is None:
             waited, advice = f"waited {settings.patience:g} s", self._whom_it_reaches()
             self.line.send(what="give up", waited=waited, advice=advice)
-            told = self._next(time.monotonic() + _PAUSE)  # for whom, which it tells all
-        return told or {}
+            answer = self._next(time.monotonic() + _PAUSE)  # for whom, which it tells all
+        return answer or {}
 
     def _next(self, deadline: float) -> Message | None:
         with contextlib.suppress(Empty):
-            return self.heard.get(timeout=max(deadline - time.monotonic(), 0))
+            return self.received.get(timeout=max(deadline - time.monotonic(), 0))
         return None
 
     @property
@@ -676,7 +676,7 @@ def _found(settings: Settings, deadline: float) -> socket.socket:
             return connected(settings, max(deadline - time.monotonic(), 0.1))
         except OSError as e:
             why = ""
-            if settings.home is None and _nobody_reads_output():
+            if settings.coordinator_process is None and _nobody_reads_output():
                 why = "the launcher that started this process has ended"
             elif time.monotonic() + pause > deadline:
                 why = f"nobody answers there after {settings.patience:g} s: {e.strerror or e}"
@@ -708,18 +708,18 @@ def _seal(settings: Settings) -> Seal | None:
     return None if settings.credentials is None else settings.credentials.call(host)
 
 
-def _warn(told: str) -> None:
+def _warn(text: str) -> None:
     """Warn of a process, in a thread of its own: what users do with warnings may take long."""
     with contextlib.suppress(RuntimeError):  # at its exit Python starts no thread
-        start(_warn_here, told)
+        start(_warn_here, text)
 
 
-def _warn_here(told: str) -> None:
+def _warn_here(text: str) -> None:
     """Warn of it, also where warnings are errors."""
     try:
-        warnings.warn(PeerSlow(told), stacklevel=1)
+        warnings.warn(PeerSlow(text), stacklevel=1)
     except Exception:  # nobody has called this who could be raised to
-        print(f"phalanx: {told}", file=sys.stderr, flush=True)
+        print(f"phalanx: {text}", file=sys.stderr, flush=True)
 
 
 def _late(message: Message) -> str:
@@ -728,7 +728,7 @@ def _late(message: Message) -> str:
     return f"{who} on {message['host']} is late: {message['why']} for {message['seconds']:.0f} s"
 
 
-def tell_of_exceptions() -> None:
+def report_exceptions() -> None:
     """Let the others hear of an exception that ends this process."""
     before = sys.excepthook
 

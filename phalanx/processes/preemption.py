@@ -14,8 +14,8 @@ import threading
 from typing import Any
 
 from phalanx.base.errors import PhalanxError
-from phalanx.processes.apart import start
 from phalanx.processes.member import Member
+from phalanx.processes.threads import start
 from phalanx.processes.watched import PULSE
 
 _WHO = "reached_preemption_sync_point"
@@ -33,20 +33,20 @@ class Watch:
 
     def __init__(self, member: Member) -> None:
         self.member = member
-        self._told = threading.Event()
+        self._is_signalled = threading.Event()
         self._changed = threading.Condition()
         self._latest = -1
-        self._held = False  # whether no later step passes
+        self._is_holding = False  # whether no later step passes
         self._agreed: int | None = None
         before = signal.getsignal(signal.SIGTERM)
 
-        def hear(number: int, frame: Any) -> None:
+        def handle(number: int, frame: Any) -> None:
             del number, frame
             signal.signal(signal.SIGTERM, before)
-            self._told.set()
+            self._is_signalled.set()
 
-        signal.signal(signal.SIGTERM, hear)
-        start(self._tell)
+        signal.signal(signal.SIGTERM, handle)
+        start(self._notify)
         start(self._agree)
 
     def reached(self, step: int) -> bool:
@@ -56,15 +56,15 @@ class Watch:
             PeerLost: a process is gone.
         """
         with self._changed:
-            while self._held and self._agreed is None and step > self._latest:
+            while self._is_holding and self._agreed is None and step > self._latest:
                 self._changed.wait(PULSE)
                 self.member.check(_WHO, self.member.everyone)
-            if not self._held:
+            if not self._is_holding:
                 self._latest = max(self._latest, step)
             return step == self._agreed
 
-    def _tell(self) -> None:
-        self._told.wait()
+    def _notify(self) -> None:
+        self._is_signalled.wait()
         with contextlib.suppress(PhalanxError):  # there is nobody left who could save
             self.member.store(_KEY, "")
 
@@ -72,7 +72,7 @@ class Watch:
         with contextlib.suppress(PhalanxError):  # `reached` raises it
             self.member.stored(_KEY, True, None)
             with self._changed:
-                self._held = True
+                self._is_holding = True
             self.member.store(f"{_KEY}/{self.member.process}", str(self._latest))
             if self.member.process == 0:
                 keys = [f"{_KEY}/{process}" for process in range(self.member.count)]

@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
-from phalanx.processes.apart import start
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
+from phalanx.processes.threads import start
 
 Begun = Callable[[socket.socket], Line]  # on which it has been said what the connection is for
 

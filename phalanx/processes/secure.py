@@ -20,8 +20,9 @@ class Credentials:
     """What this process shows to others, and what they must show.
 
     Args:
-        given: by the names of arguments of ``distributed.initialize``: the files of the certificate
-            of this process and of its key, and that of the certificates to which others' must lead;
+        options: by the names of arguments of ``distributed.initialize``: the files of the
+            certificate of this process and of its key, and that of the certificates to which
+            others' must lead;
             and how a URI among the names in theirs must begin. Without that, the coordinator's
             certificate must have the name of its host.
 
@@ -30,18 +31,18 @@ class Credentials:
         OSError: a file cannot be read.
     """
 
-    def __init__(self, given: Mapping[str, str | None]) -> None:
-        missing = [name for name in FILES if not given[name]]
+    def __init__(self, options: Mapping[str, str | None]) -> None:
+        missing = [name for name in FILES if not options[name]]
         if missing:
             raise ValueError(f"mutual TLS needs {' and '.join(missing)}, too")
-        self.prefix = given[PREFIX] or ""
+        self.prefix = options[PREFIX] or ""
         if self.prefix and not self.prefix.endswith("/"):
             raise ValueError(
                 f"{PREFIX} must end with '/', so that no other name begins with it, got "
                 f"{self.prefix!r}"
             )
-        self._serving = self._context(ssl.PROTOCOL_TLS_SERVER, given)
-        self._calling = self._context(ssl.PROTOCOL_TLS_CLIENT, given)
+        self._serving = self._context(ssl.PROTOCOL_TLS_SERVER, options)
+        self._calling = self._context(ssl.PROTOCOL_TLS_CLIENT, options)
         self._calling.check_hostname = not self.prefix
 
     def call(self, host: str) -> Seal:
@@ -73,11 +74,11 @@ class Credentials:
         return sock
 
     @staticmethod
-    def _context(end: Any, given: Mapping[str, str | None]) -> ssl.SSLContext:
+    def _context(end: Any, options: Mapping[str, str | None]) -> ssl.SSLContext:
         context = ssl.SSLContext(end)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.verify_mode = ssl.CERT_REQUIRED
-        cert, key, ca = (os.fspath(given[name] or "") for name in FILES)
+        cert, key, ca = (os.fspath(options[name] or "") for name in FILES)
         for path in (cert, key, ca):
             open(path, "rb").close()  # the errors of what follows name no file
         try:
@@ -107,7 +108,7 @@ class Seal:
         if not tls.server_side:
             self._greet()
 
-    def said(self) -> bytes:
+    def outgoing(self) -> bytes:
         """What is to be sent."""
         return self._going.read()
 
@@ -129,15 +130,15 @@ class Seal:
         try:
             if not self._has_greeted:
                 self._greet()
-            said = self._read() if self._has_greeted else b""
+            text = self._read() if self._has_greeted else b""
         except ssl.SSLError as e:
             raise ConnectionAbortedError(_text_of_refusal(e)) from None
         if self._has_greeted and not self.is_ready:
-            if said[:1] == _TRUST:
-                self.is_ready, said = True, said[1:]
-            elif said or not data:
+            if text[:1] == _TRUST:
+                self.is_ready, text = True, text[1:]
+            elif text or not data:
                 raise ConnectionAbortedError("the other end does not take the certificate shown")
-        return said
+        return text
 
     def _greet(self) -> None:
         try:
@@ -151,12 +152,12 @@ class Seal:
             self.is_ready = True
 
     def _read(self) -> bytes:
-        said = bytearray()
+        text = bytearray()
         while True:
             try:
-                said += self._tls.read(1 << 16)
+                text += self._tls.read(1 << 16)
             except (ssl.SSLWantReadError, ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                return bytes(said)
+                return bytes(text)
 
 
 def _text_of_refusal(error: ssl.SSLError) -> str:

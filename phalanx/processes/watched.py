@@ -15,19 +15,19 @@ class Silence:
     """
 
     def __init__(self) -> None:
-        self._heard = self._looked = time.monotonic()
+        self._last = self._looked = time.monotonic()
 
     def end(self) -> None:
         """Something was heard."""
-        self._heard = time.monotonic()
+        self._last = time.monotonic()
 
     def seconds(self, now: float) -> float:
         """How long it has lasted; asked every PULSE seconds."""
         slept = now - self._looked - PULSE
         if slept > PULSE:
-            self._heard += slept
+            self._last += slept
         self._looked = now
-        return now - self._heard
+        return now - self._last
 
 
 class Lateness:
@@ -37,11 +37,11 @@ class Lateness:
         self._first = first
         self._next = first
 
-    def is_told(self, seconds: float) -> bool:
+    def is_due(self, seconds: float) -> bool:
         """Whether to tell it now, as it lasts for ``seconds``.
 
         >>> late = Lateness(10)
-        >>> [late.is_told(seconds) for seconds in (9, 11, 12, 23, 24, 0, 10)]
+        >>> [late.is_due(seconds) for seconds in (9, 11, 12, 23, 24, 0, 10)]
         [False, True, False, True, False, False, True]
         """
         if seconds < self._first:
@@ -52,7 +52,7 @@ class Lateness:
         return True
 
 
-def first_told(silence: float) -> float:
+def first_warning(silence: float) -> float:
     """The seconds of silence after which others are told of it, if ``silence`` of it is a loss."""
     return min(LATE, silence / 3)
 
@@ -63,4 +63,4 @@ def pause(silence: float) -> float:
     >>> pause(100), pause(2)
     (5.0, 0.3333333333333333)
     """
-    return max(first_told(silence) / 2, 0.02)
+    return max(first_warning(silence) / 2, 0.02)

@@ -279,9 +279,9 @@ class MultiProcessExecutable(LoadedProgram):
             )
         if dim is None or share.fits:
             return moved(x, place)
-        held = np.minimum(np.arange(share.part), share.rows - 1)
+        rows = np.minimum(np.arange(share.part), share.rows - 1)
         alone = moved(x, Sharding(share.local_devices[:1]))
-        return moved(move(lanes_at(move(alone, dim, 0), held.tolist()), 0, dim), place)
+        return moved(move(lanes_at(move(alone, dim, 0), rows.tolist()), 0, dim), place)
 
     def _own(self, y: DeviceArray, dim: int | None) -> DeviceArray:
         """The rows of the part ``y`` that are no padding."""

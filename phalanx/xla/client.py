@@ -164,12 +164,11 @@ def local_device_ids(process: OfHost) -> Sequence[int] | None:
         )
     own = _asked_to_see(names[0])
     if own is not None:
-        mine = process.local_device_ids(len(own), given=True)
+        mine = process.local_device_ids(len(own), are_assigned=True)
         return None if mine is None else [own[i] for i in mine]
     count = hardware.count_of_gpus(names[0])
-    return (
-        None if count is None else process.local_device_ids(count, given=hardware.gpus_are_given())
-    )
+    assigned = hardware.gpus_are_assigned()
+    return None if count is None else process.local_device_ids(count, assigned)
 
 
 _PARTS_OF_A_HOST: Final = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_PROCESS_BOUNDS"}

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from phalanx.base.errors import PeerLost, ProgramMismatch
-from phalanx.processes.apart import are_idle, begin
 from phalanx.processes.joined import joined_member
+from phalanx.processes.threads import are_idle, begin
 from phalanx.processes.watched import PULSE
 from phalanx.xla import cout
 from phalanx.xla.failures import translated

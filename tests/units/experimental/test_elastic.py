@@ -10,26 +10,26 @@ import phalanx.numpy as jnp
 from phalanx import NamedSharding, P
 from phalanx.base.errors import ArgumentError, ShapeError, TreeError
 from phalanx.experimental import checkpoint, elastic
-from phalanx.processes.keeper import Keeper, Kept
+from phalanx.processes.snapshots import SnapshotClient, SnapshotServer
 
 
 @pytest.fixture
 def attempts(monkeypatch):
     """Begins an attempt of this process under launchers, the first of which is given."""
-    made = [Keeper("127.0.0.1", "a secret") for _ in range(2)]
+    made = [SnapshotServer("127.0.0.1", "a secret") for _ in range(2)]
     monkeypatch.setenv("PHALANX_TOKEN", "a secret")
-    monkeypatch.setenv("PHALANX_KEEPERS", ",".join(keeper.address for keeper in made))
+    monkeypatch.setenv("PHALANX_SNAPSHOT_SERVERS", ",".join(server.address for server in made))
 
     def begin(number, *, without=()):
-        left = [keeper.address for at, keeper in enumerate(made) if at not in without]
-        monkeypatch.setenv("PHALANX_KEEPERS", ",".join(left))
+        left = [server.address for at, server in enumerate(made) if at not in without]
+        monkeypatch.setenv("PHALANX_SNAPSHOT_SERVERS", ",".join(left))
         monkeypatch.setenv("PHALANX_RESTART", str(number))
         monkeypatch.setattr(elastic, "_sender", elastic._Sender())
-        return [Kept(keeper.address, "a secret") for keeper in made]
+        return [SnapshotClient(server.address, "a secret") for server in made]
 
     yield begin
-    for keeper in made:
-        keeper.close()
+    for server in made:
+        server.close()
 
 
 def rows_over(count):
@@ -142,7 +142,7 @@ def test_a_run_begins_with_what_is_given_or_with_a_checkpoint(attempts, tmp_path
 
 
 def test_without_a_launcher_nothing_is_kept_and_the_log_says_so_once(monkeypatch, caplog):
-    monkeypatch.delenv("PHALANX_KEEPERS", raising=False)
+    monkeypatch.delenv("PHALANX_SNAPSHOT_SERVERS", raising=False)
     monkeypatch.setattr(elastic, "_logged", [])
     for _ in range(2):
         elastic.snapshot({"w": jnp.ones(3)})
@@ -211,7 +211,9 @@ def test_a_launcher_that_is_gone(attempts, caplog):
     attempts(1)
     address = "127.0.0.1:9"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PHALANX_KEEPERS", f"{elastic._keepers()[0].address},{address}")
+        patch.setenv(
+            "PHALANX_SNAPSHOT_SERVERS", f"{elastic._snapshot_servers()[0].address},{address}"
+        )
         assert elastic.resume({"step": 0}) == {"step": 1}
         assert f"the launcher at {address} does not answer" in caplog.text
         elastic.snapshot({"step": 2})
@@ -219,7 +221,7 @@ def test_a_launcher_that_is_gone(attempts, caplog):
         elastic.snapshot({"step": 2})
         elastic._sender.wait()
         assert caplog.text.count("does not keep copies") == 1
-        patch.setenv("PHALANX_KEEPERS", address)
+        patch.setenv("PHALANX_SNAPSHOT_SERVERS", address)
         elastic.snapshot({"step": 3})
         with pytest.raises(ConnectionRefusedError):
             elastic.snapshot({"step": 4})

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
-from phalanx.processes.apart import _idle, in_another_thread, start
 from phalanx.processes.hub import _STRANGERS, Hub
 from phalanx.processes.joined import forget
 from phalanx.processes.member import Settings, connected, join
 from phalanx.processes.secure import Credentials
+from phalanx.processes.threads import _idle, in_another_thread, start
 
 ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}
 
@@ -285,14 +285,18 @@ def test_who_says_nothing_is_late_and_then_lost_and_told_so(coordinator):
             member.stored("nothing", wait=True, patience=10)
 
 
-@pytest.mark.parametrize(("home", "words"), [(0, "process 0 .* lives in it"), (None, "the coor")])
-def test_a_coordinator_that_says_nothing_is_lost(coordinator, home, words):
+@pytest.mark.parametrize(
+    ("process", "words"), [(0, "process 0 .* lives in it"), (None, "the coor")]
+)
+def test_a_coordinator_that_says_nothing_is_lost(coordinator, process, words):
     hub = coordinator(2)
-    here, _ = meet(hub, *[wanting(hub, i, 2, silence=1.0, home=home) for i in range(2)])
+    here, _ = meet(
+        hub, *[wanting(hub, i, 2, silence=1.0, coordinator_process=process) for i in range(2)]
+    )
     hub.everyone_left.set()  # it looks after nobody any more
     with pytest.warns(PeerSlow), pytest.raises(PeerLost, match=words) as e:
         here.everyone.gather("step", None)
-    assert e.value.process == home
+    assert e.value.process == process
 
 
 def test_what_waits_out_of_reach_is_left_alone(coordinator):

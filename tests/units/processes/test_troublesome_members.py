@@ -257,7 +257,7 @@ def test_what_is_nested_too_deeply_is_the_end_of_who_says_it(trouble, monkeypatc
 
 
 def test_a_fault_of_a_member_is_told(coordinator, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(Member, "_heard", lambda *_: {}["a fault"])
+    monkeypatch.setattr(Member, "_receive", lambda *_: {}["a fault"])
     hub = coordinator(2)
     here, _ = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     with pytest.raises(PeerLost, match=r"fails here: KeyError"):

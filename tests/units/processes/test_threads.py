@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from phalanx.processes.apart import are_idle, begin, in_another_thread, keep_some
+from phalanx.processes.threads import are_idle, begin, in_another_thread, reserve_threads
 
 
 class Held:
@@ -44,7 +44,7 @@ def test_who_ends_learns_of_threads_that_were_left_alone():
 
 AT_EXIT = """
 import atexit, threading
-from phalanx.processes.apart import begin, in_another_thread, keep_some
+from phalanx.processes.threads import begin, in_another_thread, reserve_threads
 
 def late():
     threading.Thread.start = refuse  # as Python 3.12.1 does then
@@ -53,7 +53,7 @@ def late():
 def refuse(thread):
     raise RuntimeError("can't create new thread at interpreter shutdown")
 
-keep_some()
+reserve_threads()
 atexit.register(late)
 """
 
@@ -64,7 +64,7 @@ def test_threads_are_there_when_python_ends_and_starts_none():
 
 
 def test_who_begins_something_can_wait_for_it():
-    keep_some()
+    reserve_threads()
     go = threading.Event()
     over = begin(lambda: go.wait(10))
     assert over.locked() and not over.acquire(timeout=0.01)

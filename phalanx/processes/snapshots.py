@@ -20,7 +20,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from phalanx.processes.apart import start
+from phalanx.processes.threads import start
 from phalanx.processes.wire import split
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def number_of(name: str) -> Number:
     return int(attempt), int(number)
 
 
-class Keeper:
+class SnapshotServer:
     """Keeps what processes give it, at ``host`` and a free port.
 
     Raises:
@@ -61,7 +61,7 @@ class Keeper:
         """Listen no more, and keep nothing."""
         self._server.shutdown()
         self._server.server_close()
-        self._server.held.clear()
+        self._server.parts.clear()
 
 
 class _Server(ThreadingHTTPServer):
@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, host: str, token: str, credentials: Credentials | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.expected = b"Bearer " + token.encode()
-        self.held: dict[str, bytearray] = {}
+        self.parts: dict[str, bytearray] = {}
         self.lock = threading.Lock()
         self._credentials = credentials
         super().__init__((host, 0), _Request)
@@ -103,8 +103,8 @@ class _Request(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         if not super().parse_request():
             return False
-        given = self.headers.get("Authorization", "").encode()
-        if not hmac.compare_digest(given, self._mine.expected):
+        token = self.headers.get("Authorization", "").encode()
+        if not hmac.compare_digest(token, self._mine.expected):
             self._answer(HTTPStatus.UNAUTHORIZED)
             return False
         return True
@@ -113,18 +113,18 @@ class _Request(BaseHTTPRequestHandler):
         """The names of all that is kept, or some bytes of what has a name."""
         if self.path == "/":
             with self._mine.lock:
-                names = [*self._mine.held]
+                names = [*self._mine.parts]
             self._answer(HTTPStatus.OK, json.dumps(names).encode())
             return
-        held = self._mine.held.get(self.path[1:])
-        if held is None:
+        data = self._mine.parts.get(self.path[1:])
+        if data is None:
             self._answer(HTTPStatus.NOT_FOUND)
             return
         asked = _RANGE.fullmatch(self.headers.get("Range", ""))
         if asked is None:
-            self._answer(HTTPStatus.OK, held)
+            self._answer(HTTPStatus.OK, data)
         else:
-            part = memoryview(held)[int(asked[1]) : int(asked[2]) + 1]
+            part = memoryview(data)[int(asked[1]) : int(asked[2]) + 1]
             self._answer(HTTPStatus.PARTIAL_CONTENT, part)
 
     def do_PUT(self) -> None:
@@ -145,7 +145,7 @@ class _Request(BaseHTTPRequestHandler):
                 return
             rest = rest[came:]
         with self._mine.lock:
-            self._mine.held[self.path[1:]] = data
+            self._mine.parts[self.path[1:]] = data
         self._answer(HTTPStatus.OK)
 
     def do_DELETE(self) -> None:
@@ -154,9 +154,9 @@ class _Request(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.BAD_REQUEST)
             return
         with self._mine.lock:
-            for name in [*self._mine.held]:
+            for name in [*self._mine.parts]:
                 if number_of(name) < number_of(self.path[1:]):
-                    del self._mine.held[name]
+                    del self._mine.parts[name]
         self._answer(HTTPStatus.OK)
 
     def _answer(self, status: HTTPStatus, body: bytes | bytearray | memoryview = b"") -> None:
@@ -167,10 +167,10 @@ class _Request(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-class Kept:
+class SnapshotClient:
     """What the keeper at ``address`` has, for a process of the launch.
 
-    Every method raises OSError if it is not there, or does not take what it is given.
+    Every method raises OSError if it is not there, or does not take what it is token.
     """
 
     def __init__(self, address: str, token: str, credentials: Credentials | None = None) -> None:
@@ -199,14 +199,14 @@ class Kept:
         self, method: str, name: str, headers: dict[str, str] | None = None,
         body: Iterable[memoryview | bytes] | None = None,
     ) -> bytes:  # fmt: skip
-        told = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        fields = {"Authorization": f"Bearer {self._token}", **(headers or {})}
         host, port = split(self.address)
         with contextlib.closing(HTTPConnection(host, port, timeout=_PATIENCE)) as connection:
             try:
                 connection.connect()
                 if self._credentials is not None:
                     connection.sock = self._credentials.call_on(connection.sock, host)
-                connection.request(method, f"/{name}", body, told)
+                connection.request(method, f"/{name}", body, fields)
                 return _body(connection.getresponse(), self.address)
             except HTTPException as e:
                 why = f"the launcher at {self.address} says what is not understood: {e!r}"

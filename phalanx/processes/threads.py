@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _desks: list[SimpleQueue[Any]] = []  # where threads are asked for work
 _idle: list[SimpleQueue[Any]] = []  # those of threads that have nothing to do
-_kept: list[SimpleQueue[Any]] = []  # those for the end of this process
+_reserved: list[SimpleQueue[Any]] = []  # those for the end of this process
 _AT_THE_END = 4  # threads that may be needed then
 
 
@@ -65,16 +65,16 @@ def _new_desk() -> SimpleQueue[Any]:
     try:
         start(_serve, desk)
     except RuntimeError:  # Python 3.12.1 starts none when it ends
-        if not _kept:
+        if not _reserved:
             raise
-        return _kept.pop()
+        return _reserved.pop()
     return desk
 
 
-def keep_some() -> None:
+def reserve_threads() -> None:
     """Have threads for the end of this process, when none can be started any more."""
-    while len(_kept) < _AT_THE_END:
-        _kept.append(_new_desk())
+    while len(_reserved) < _AT_THE_END:
+        _reserved.append(_new_desk())
 
 
 def are_idle(patience: float) -> bool:

@@ -168,7 +168,7 @@ class _Request(BaseHTTPRequestHandler):
 
 
 class SnapshotClient:
-    """What the keeper at ``address`` has, for a process of the launch.
+    """What the server at ``address`` has, for a process of the launch.
 
     Every method raises OSError if it is not there, or does not take what it is token.
     """

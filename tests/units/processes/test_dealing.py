@@ -29,4 +29,4 @@ def test_what_cannot_be_dealt_out_is_told(gpus, process):
 
 
 def test_what_was_given_to_one_process_is_all_its_own():
-    assert OfHost(3, 8).local_device_ids(1, given=True) is None
+    assert OfHost(3, 8).local_device_ids(1, are_assigned=True) is None

@@ -167,6 +167,8 @@ class _Attempt:
             stderr=subprocess.STDOUT,
             start_new_session=True,  # signals reach it from here, once
         )
+        if _stopped:  # before it was among those that signals are passed on to
+            child.send_signal(_stopped[-1])
         assert child.stdout is not None
         reader = threading.Thread(target=_prefix, args=(process, child.stdout), daemon=True)
         reader.start()

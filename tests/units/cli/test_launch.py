@@ -90,6 +90,21 @@ def test_a_launcher_that_is_asked_to_end_starts_nothing_again(
     assert len([line for line in err.splitlines() if line.startswith(b"phalanx launch: ")]) == 1
 
 
+def test_a_signal_that_comes_while_a_process_starts_reaches_it(monkeypatch, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import time\ntime.sleep(30)\n")  # longer than it needs
+    start = launch.subprocess.Popen
+
+    def start_late(*arguments, **options):
+        child = start(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return child
+
+    monkeypatch.setattr(launch, "_stopped", [])
+    monkeypatch.setattr(launch.subprocess, "Popen", start_late)
+    assert main(["launch", "-n", "1", str(script)]) == 128 + signal.SIGTERM
+
+
 def test_a_program_that_is_not_there_starts_no_process(capsys):
     assert main(["launch", "-n", "2", "absent.py"]) == 2
     assert capsys.readouterr().err == "phalanx launch: there is no file absent.py\n"

@@ -33,6 +33,7 @@ def mesh():
 
 def test_a_mesh_takes_the_first_devices(mesh):
     assert list(mesh.flat) == phalanx.devices() == list(mesh.local_devices)
+    assert mesh.device_ids.dtype == np.int64
     assert mesh.device_ids.tolist() == [[d.id for d in phalanx.devices()]]
     assert mesh.local_mesh is mesh and not mesh.is_multi_process
     assert phalanx.make_mesh((1,), ("i",)).flat == (phalanx.devices()[0],)

@@ -253,7 +253,7 @@ def test_operations_that_the_compiler_refuses_name_the_users_line(lower):
 @pytest.mark.parametrize(("size", "in_turn"), [(16, True), (64, False)])
 def test_what_small_arrays_wait_for_comes_just_before(size, in_turn):
     """Where many operations wait, the runtime wakes another thread for them."""
-    xs = [np.eye(size, dtype=F)] * 4
+    xs = [np.eye(size, dtype=np.int32)] * 4
     made = phalanx.jit(lambda xs: [x @ x @ x for x in xs]).lower(xs).compile().as_text()
     products = re.findall(r"%(\S+) = \S+ dot\(%(\S+),", made)
     after = [operand == before for (before, _), (_, operand) in itertools.pairwise(products)]

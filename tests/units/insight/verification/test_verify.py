@@ -106,7 +106,7 @@ def test_a_product_that_the_partitioner_gets_wrong():
     assert "P(None, 'x')" in rows[0]["sharding"]
     assert "P('x', ('z', 'y'))" in rows[2]["sharding"]
     made = report["what the compiler made of the line"].text
-    assert "all-reduce(ynn_fusion" in made and "tanh(" not in made
+    assert "ynn_fusion = " in made and "all-reduce(ynn_fusion" in made and "tanh(" not in made
     text = report["a program that repeats it"].text
     assert len(text.split("\n\n")[1].splitlines()) <= 10, text
 

@@ -10,7 +10,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 import phalanx.primitives
-from phalanx import random
+from phalanx import lax, random
 from phalanx.base.extended import is_key
 from phalanx.core.primitive import REGISTRY
 from phalanx.errors import DeviceError
@@ -51,6 +51,31 @@ def test_every_primitive_is_read_again(group):
     found = through_bytes(every, operands)
     for case, x, y in zip(group, found, every(operands), strict=True):
         same(x, y, case.who("exported"))
+
+
+def numbers(keys):
+    """Each key as one number, whose bits are its words."""
+    return np.ascontiguousarray(words(keys)).view(np.uint64)[..., 0]
+
+
+def test_operations_that_move_keys_move_all_of_their_words():
+    """As NumPy moves numbers of so many bits."""
+    few = np.random.default_rng(0).integers(3, size=(2, 2, 3, 2), dtype=np.uint32)
+    keys, others = random.wrap_key_data(few)
+
+    def moved(np, x, y):
+        some = np.arange(3) < 2
+        kept = np.concatenate([x, y]), np.where(some, x, y), x == y, x != y
+        return *kept, x.T, np.flip(x, 1)[1], x.reshape(3, 2)[::2], np.repeat(x, 2, 1)
+
+    def every(x, y):
+        read = random.wrap_key_data(random.key_data(x[jnp.array([1, 0])]))
+        return *moved(jnp, x, y), read, *lax.optimization_barrier((x, y))
+
+    found = through_bytes(phalanx.jit(every), keys, others)
+    x, y = map(numbers, (keys, others))
+    for ours, expected in zip(found, (*moved(np, x, y), x[::-1], x, y), strict=True):
+        np.testing.assert_array_equal(numbers(ours) if is_key(ours.dtype) else ours, expected)
 
 
 @pytest.mark.parametrize("platform", ["tpu", "cuda", "rocm"])

@@ -245,3 +245,21 @@ def test_large_sums_over_two_axes(shape):
     for count in COUNTS[1:]:
         assert bits(on(count)) == bits(first), count
     close(np.asarray(first[0]), x.sum((0, 1), np.float64), tolerance=1e-4)
+
+
+@pytest.mark.parametrize("count, lanes, sent", [(2, 13, 7), (3, 8, 3), (4, 24, 3), (2, 8, 1)])
+def test_the_price_is_told(count, lanes, sent):
+    """As many rows as the compiled program exchanges, of values that are large."""
+    if count > phalanx.device_count():
+        pytest.skip("too few devices")
+    here = -(-lanes // count)
+    x = np.ones((lanes, 2400), np.float32)
+    f = reproducible(lambda x: lax.psum(x * 0.1, "i"), "i", devices=phalanx.devices()[:count])
+    where = f.placement(x)
+    (price,) = where.in_order
+    assert price.name.startswith("psum at test_reproducible.py") and price.stored == here
+    exchanged = f.lower(x).compile().collectives()
+    (rows,) = [c.bytes for c in exchanged if c.operation == "all-to-all"]
+    assert price.sent == sent == rows / x[0].nbytes
+    assert f"compiled for one lane and run {here} times" in str(where)
+    assert (f"exchanges {sent} rows instead of 1" in str(where)) == (sent > 1)

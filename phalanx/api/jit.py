@@ -16,14 +16,12 @@ from phalanx.api.shardings import ShardingPrefix
 from phalanx.api.staged import StagedFunction
 from phalanx.api.traced_function import TracedFunction
 from phalanx.api.transformed import Compiling, P, R, Wrapped
-from phalanx.base import tree
 from phalanx.base.errors import coded
 from phalanx.base.nodes import outline
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.compiled_call import compiled_call
 from phalanx.core.program import Program
-from phalanx.core.types import ArrayType
 from phalanx.run.constrain import constrain, with_result_shardings
 from phalanx.run.execute import option_key
 from phalanx.run.planning import RequestedShardings
@@ -79,10 +77,11 @@ class Jitted(StagedFunction):
         return self.fun(*args, **kwargs)
 
     def _bound(self, traced: TracedFunction, arguments: CallArgs) -> Sequence[Any]:
-        places = self._places(traced, arguments, None)
-        operands = map(_constrained, loaded(arguments.leaves), places.ins)
+        requested = traced.requested
+        assert requested is not None, "it is found in tracing"
+        operands = map(_constrained, loaded(arguments.leaves), requested.ins)
         results = self._run(traced.program, [*loaded(traced.captured), *operands])
-        return list(map(_constrained, results, places.outs))
+        return list(map(_constrained, results, requested.outs))
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
@@ -92,64 +91,42 @@ class Jitted(StagedFunction):
         return call(*operands, program=program)
 
     def _trace(self, arguments: CallArgs, context: Any) -> TracedFunction:
+        types, ins = array_types(arguments.types), self._in_shardings(arguments)
+        pairs = zip(types, ins, strict=True)
         flat, staged = self._stage(
-            arguments, self._with_in_shardings(arguments, array_types(arguments.types))
+            arguments,
+            [t if s is None else t.update(spec=mesh_spec_of(s, t.ndim, t.spec)) for t, s in pairs],
         )
         program, captured, written = staged
-        program = self._with_sums(program, flat.out_tree, len(written))
-        return TracedFunction(program, captured, flat.out_tree, written, flat.stored)
+        first, last = len(written), len(program.outputs) - len(flat.stored)
 
-    def _with_sums(self, program: Program, out_tree: Any, written: int) -> Program:
-        """``program`` with results that are unreduced where ``out_shardings`` ask for it, and
-        summed elsewhere. The first ``written`` outputs are values of references, and stay as they
-        are."""
-        if self.outs.nothing:
-            return program
-        outs: list[Sharding | None] = [None] * len(program.outputs)
-        asked = self.outs.of(outline(out_tree), later=True)
-        outs[written : written + len(asked)] = asked
-        for i, (sharding, atom) in enumerate(zip(outs, program.outputs, strict=True)):
-            if sharding is not None and unreduced_along(sharding) == atom.type.unreduced:
-                outs[i] = None
-        return with_result_shardings(program, outs)
+        def name(i: int) -> str:
+            return f"the {result_names(flat.out_tree)[i]}"
 
-    def _with_in_shardings(self, arguments: CallArgs, types: list[ArrayType]) -> list[ArrayType]:
-        """``types``, which also say how arguments lie for which ``in_shardings`` says so."""
-        if self.ins.nothing:
-            return types
-        if arguments.kwargs:
+        outs = self.outs.of(outline(flat.out_tree), program.output_types[first:last], name)
+        outs = [*[None] * first, *outs, *[None] * len(flat.stored)]
+        # unreduced where that is asked for, and summed elsewhere
+        pairs = zip(outs, program.output_types, strict=True)
+        program = with_result_shardings(
+            program,
+            [None if s is None or unreduced_along(s) == t.unreduced else s for s, t in pairs],
+        )
+        if self.device_sharding is not None:
+            ins, outs = ([self.device_sharding] * len(found) for found in (ins, outs))
+        requested = RequestedShardings(tuple(ins), tuple(outs))
+        return TracedFunction(program, captured, flat.out_tree, written, flat.stored, requested)
+
+    def _in_shardings(self, arguments: CallArgs) -> list[Sharding | None]:
+        """What ``in_shardings`` ask of each argument."""
+        if arguments.kwargs and not self.ins.nothing:
             error = ValueError(
                 f"{self.who}: in_shardings are those of arguments by position, but "
                 f"{', '.join(arguments.kwargs)} is given by name; pass every argument by position"
             )
             raise coded(error, "in_shardings by name")
-        asked = self.ins.of(arguments.args, later=True)
-        rest = types[len(asked) :]
-        pairs = zip(types, asked, strict=False)
-        types_in = [
-            t if s is None else t.update(spec=mesh_spec_of(s, t.ndim, t.spec)) for t, s in pairs
-        ]
-        return [*types_in, *rest]
-
-    def _places(
-        self, traced: TracedFunction, arguments: CallArgs, context: Any, later: bool = False
-    ) -> RequestedShardings:
-        program, out_tree = traced.program, traced.out_tree
-        types, results = program.input_types[len(traced.captured) :], len(program.outputs)
-        if self.device_sharding is not None:
-            return RequestedShardings(
-                (self.device_sharding,) * len(types), (self.device_sharding,) * results
-            )
-        if self.ins.nothing and self.outs.nothing:
-            return RequestedShardings((None,) * len(types), (None,) * results)
-        ins = self.ins.of(arguments.args, later) + [None] * len(tree.leaves(arguments.kwargs))
-        outs = self.outs.of(outline(out_tree), later=True)
-        self.ins.check(ins, types, arguments.names)
-        first, last = len(traced.written), len(traced.stored)
-        kinds = program.output_types[first : results - last]
-        whose = [f"the {name}" for name in result_names(out_tree)]
-        self.outs.check(outs, kinds, whose)
-        return RequestedShardings(tuple(ins), (*(None,) * first, *outs, *(None,) * last))
+        return self.ins.of(
+            arguments.args, array_types(arguments.types), arguments.names.__getitem__
+        )
 
 
 @overload

@@ -138,19 +138,6 @@ class ShardMapped(StagedFunction):
             except ConcretizationTypeError:
                 raise traced from None
 
-    def _places(
-        self, traced: TracedFunction, arguments: CallArgs, context: _Context, later: bool = False
-    ) -> RequestedShardings | None:
-        """How results lie, in the words of ``out_specs``, where these say all of it."""
-        mesh_axes, mesh = context.mesh_axes, context.mesh_axes.mesh
-        if not isinstance(mesh, Mesh) or len(mesh_axes.axes) < len(mesh.axis_names):
-            return None
-        specs = Specs(self.who, "out_specs", self.out_specs, mesh_axes.axes, mesh)
-        leaf_specs = specs.of_leaves(outline(traced.out_tree))
-        leaf_specs = [*[None] * len(traced.written), *leaf_specs, *[None] * len(traced.stored)]
-        outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in leaf_specs])
-        return RequestedShardings((None,) * len(arguments.leaves), outs)
-
     # ---- tracing ----
 
     def _context(self, arguments: CallArgs) -> _Context:
@@ -181,7 +168,25 @@ class ShardMapped(StagedFunction):
         outs = (FIXED,) * first + outs
         mapped_program = on_whole_arrays(program, mesh_axes.axes, ins, outs, mesh_axes.mesh)
         refuse_in_lanes(mapped_program, self.who)
-        return TracedFunction(mapped_program, captured, flat.out_tree, written, flat.stored)
+        requested = self._requested(mesh_axes, flat, first, len(arguments.leaves))
+        return TracedFunction(
+            mapped_program, captured, flat.out_tree, written, flat.stored, requested
+        )
+
+    def _out_specs(self, mesh_axes: Positions) -> Specs:
+        return Specs(self.who, "out_specs", self.out_specs, mesh_axes.axes, mesh_axes.mesh)
+
+    def _requested(
+        self, mesh_axes: Positions, flat: Flat, written: int, arguments: int
+    ) -> RequestedShardings | None:
+        """How results lie, in the words of ``out_specs``, where these say all of it."""
+        mesh = mesh_axes.mesh
+        if not isinstance(mesh, Mesh) or len(mesh_axes.axes) < len(mesh.axis_names):
+            return None
+        specs = self._out_specs(mesh_axes).of_leaves(outline(flat.out_tree))
+        shardings = [None if spec is None else NamedSharding(mesh, spec) for spec in specs]
+        outs = (*[None] * written, *shardings, *[None] * len(flat.stored))
+        return RequestedShardings((None,) * arguments, outs)
 
     def _blocks(self, arguments: CallArgs, context: _Context) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
@@ -209,8 +214,9 @@ class ShardMapped(StagedFunction):
         results of the function are the final values of its arguments that are references, which
         are cut as these were."""
         names, leaves = result_names(flat.out_tree), arguments.names
-        specs = Specs(self.who, "out_specs", self.out_specs, mesh_axes.axes, mesh_axes.mesh)
-        outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)
+        outs = self._out_specs(mesh_axes).roles(
+            flat.out_tree.unflatten(names), types[: len(names)], names
+        )
         held = [f"in_specs say that what {leaves[i]} holds" for i in flat.stored]
         names = [f"out_specs say that {name}" for name in names]
         return [*names, *held], (*outs, *(ins[i] for i in flat.stored))

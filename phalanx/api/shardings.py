@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base import tree
@@ -10,7 +10,7 @@ from phalanx.base.errors import coded
 from phalanx.base.kinds import class_of
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
-from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.constraint import is_abstract, resolve_devices, sharding_for
 from phalanx.spmd.formats import as_sharding
 from phalanx.spmd.named import PartitionSpec, unreduced_along
 from phalanx.spmd.sharding import Sharding
@@ -51,39 +51,44 @@ class ShardingPrefix:
         """Whether nothing is asked at all."""
         return self.spec is None
 
-    def of(self, value: Any, later: bool = False) -> list[Sharding | None]:
-        """What is asked of each leaf of ``value``; devices may be known ``later``.
+    def of(
+        self, value: Any, types: Sequence[ArrayType], name_of_leaf: Callable[[int], str]
+    ) -> list[Sharding | None]:
+        """What is asked of each leaf of ``value``, which are of ``types``; devices may be known
+        later. Messages call a leaf what ``name_of_leaf`` says.
 
         Raises:
             TreeError: the trees do not fit.
             NoMesh: a spec stands alone, and there is no mesh.
+            ValueError: a sharding does not fit its leaf.
         """
+        if self.nothing:
+            return [None] * len(types)
         name = f"{self.who.partition('(')[0]} {self.what}"
         spec = self.spec
         if class_of(spec) is list and class_of(value) is tuple:
             spec = tuple(spec)
         above = tree.broadcast_prefix(spec, value, name, _is_leaf)
         who = f"{self.who}: {self.what}"
-        return [None if s is None else sharding_for(s, who, later) for s in above]
-
-    def check(
-        self, shardings: Sequence[Sharding | None], types: Sequence[ArrayType], names: Any
-    ) -> None:
-        """Raise ValueError if a sharding does not fit what it is asked of."""
-        for i, (sharding, type) in enumerate(zip(shardings, types, strict=True)):
+        found = [None if s is None else sharding_for(s, who, later=True) for s in above]
+        for i, (sharding, type) in enumerate(zip(found, types, strict=True)):
             if sharding is not None:
-                try:
-                    sharding.check_asked(type.shape)
-                except ValueError as e:
-                    error = ValueError(
-                        f"{self.who}: {self.what} of {names[i]}, {type}, at {user_location()}: {e}"
-                    )
-                    spec = getattr(sharding, "spec", ())
-                    entries, rank = len(spec), type.ndim
-                    raise coded(
-                        error, "does not fit", what=self.what, spec=str(spec), entries=entries,
-                        rank=rank,
-                    ) from None  # fmt: skip
+                self._check(sharding, type, name_of_leaf(i))
+        return found
+
+    def _check(self, sharding: Sharding, type: ArrayType, name: str) -> None:
+        """Raise ValueError if ``sharding`` does not fit what it is asked of."""
+        try:
+            sharding.check_asked(type.shape)
+        except ValueError as e:
+            error = ValueError(
+                f"{self.who}: {self.what} of {name}, {type}, at {user_location()}: {e}"
+            )
+            spec = getattr(sharding, "spec", ())
+            entries, rank = len(spec), type.ndim
+            raise coded(
+                error, "does not fit", what=self.what, spec=str(spec), entries=entries, rank=rank
+            ) from None
 
 
 def check_followed(
@@ -94,7 +99,7 @@ def check_followed(
     who: str,
 ) -> None:
     """Raise ValueError if what the user placed is asked to lie elsewhere, or what is whole is asked
-    to be parts of a sum."""
+    to be parts of a sum; NoMesh if it is on fewer or more devices than a mesh without any needs."""
     for i, (there, requested, type) in enumerate(zip(actual, asked, types, strict=True)):
         if (
             requested is None
@@ -102,6 +107,8 @@ def check_followed(
             or not (there.committed or unreduced_along(requested))
         ):
             continue
+        if not is_abstract(there):
+            requested = resolve_devices(requested, there.device_list, who)
         if not requested.is_equivalent_to(there, type.ndim) and not _in_other_order(
             requested, there
         ):

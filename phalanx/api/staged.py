@@ -27,7 +27,6 @@ from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.calls import CachedCall
-from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import Staged, evaluate, is_value, loaded, stage_with_refs
 
@@ -74,19 +73,12 @@ class StagedFunction(Dispatched):
         del arguments
 
     def _trace(self, arguments: CallArgs, context: Any) -> TracedFunction:
-        """Trace at the types of ``arguments``."""
-        raise NotImplementedError
-
-    def _places(
-        self, traced: TracedFunction, arguments: CallArgs, context: Any, later: bool = False
-    ) -> RequestedShardings | None:
-        """The shardings that are requested of arguments and results; None: of none. Arguments may
-        be over meshes whose devices are known ``later``.
+        """Trace at the types of ``arguments``, and find the shardings that are asked for.
 
         Raises:
-            ValueError: that is not possible.
+            ValueError: these are not possible.
         """
-        del traced, arguments, context, later
+        raise NotImplementedError
 
     def _bound(self, traced: TracedFunction, arguments: CallArgs) -> Sequence[Any]:
         """What the program gives inside other transformations."""
@@ -105,7 +97,7 @@ class StagedFunction(Dispatched):
 
     def _bind(self, arguments: CallArgs) -> Any:
         self._check(arguments)
-        traced, _ = self.traced(arguments)
+        traced = self.traced(arguments)
         refuse_aliases(arguments.leaves, traced.captured, self.who)
         results = self._bound(traced, arguments)
         return traced.out_tree.unflatten(traced.store(arguments.leaves, results))
@@ -130,9 +122,9 @@ class StagedFunction(Dispatched):
 
     # ---- tracing ----
 
-    def traced(self, arguments: CallArgs) -> tuple[TracedFunction, Any]:
-        """The function traced at the types of ``arguments``, and the context; it is traced
-        once, unless it captures traced values."""
+    def traced(self, arguments: CallArgs) -> TracedFunction:
+        """The function traced at the types of ``arguments``: once, unless it captures traced
+        values."""
         context = self._context(arguments)
         key = TraceKey(
             arguments.static, arguments.treedef, arguments.types, config.key, axes.key(), context
@@ -144,7 +136,7 @@ class StagedFunction(Dispatched):
                 traced = self._trace(arguments, context)
             if traced.reusable:
                 self.caches.traced[key] = traced
-        return traced, context
+        return traced
 
     def _stage(self, arguments: CallArgs, types: Sequence[ArrayType]) -> tuple[Flat, Staged]:
         """The function of the leaves of ``arguments``, and what tracing it at ``types`` gave."""
@@ -183,24 +175,20 @@ class StagedFunction(Dispatched):
         names = arguments.names
         arguments.types = abstract_types(arguments.leaves, names, self.who)
         shardings = aot.shardings_of(arguments.leaves, names, self.who)
-        _, call = self._traced_call(arguments, shardings, later=True)
+        _, call = self._traced_call(arguments, shardings)
         call.check_followed(shardings)
         return stages.Traced(call)
 
     def _traced_call(
-        self,
-        arguments: CallArgs,
-        shardings: Sequence[Sharding | None] = (),
-        later: bool = False,
+        self, arguments: CallArgs, shardings: Sequence[Sharding | None] = ()
     ) -> tuple[TracedFunction, stages.TracedCall]:
         """The function traced for ``arguments``, which lie as ``shardings``; and the call, with all
-        that compiling it takes. Devices of arguments may be known ``later``."""
-        traced, context = self.traced(arguments)
-        places = self._places(traced, arguments, context, later)
+        that compiling it takes."""
+        traced = self.traced(arguments)
         return traced, stages.TracedCall(
             self.who, arguments.names, arguments.static, traced.program, traced.captured,
             tree.structure((arguments.args, arguments.kwargs)), traced.out_tree,
-            array_types(arguments.types), shardings, self._donated(arguments), places,
+            array_types(arguments.types), shardings, self._donated(arguments), traced.requested,
             self.keep_unused, self.compiler_options, self.strict, traced.store, traced.rewritten,
             traced.stored, self._arranged(arguments),
         )  # fmt: skip

@@ -163,10 +163,13 @@ class TracedCall(Struct, frozen=True):
         gives is of the structure ``out_tree``."""
         self.check_followed([s.sharding for s in operand_signatures(operands)])
         inputs, places = self.inputs(), self.requested
+        program, sigs = inputs.program, inputs.signatures(operands)
+        if places is not None:
+            actual, places = [s.sharding for s in sigs], places.taking(inputs.positions)
+            _, places = with_devices(program, actual, places, None, inputs.name)
         prepared = compile_program(
-            inputs.program, inputs.signatures(operands), inputs.donate, self.compiler_options,
-            places=places and places.taking(inputs.positions), name_of_input=inputs.name,
-        )  # fmt: skip
+            program, sigs, inputs.donate, self.compiler_options, places, inputs.name
+        )
         inputs.warn_of_donated(prepared)
         return inputs.call(prepared, operands, out_tree)
 

@@ -10,13 +10,15 @@ from msgspec import Struct
 from phalanx.base import tree
 from phalanx.core.program import Program
 from phalanx.core.refs import Ref, is_lasting, store_all
+from phalanx.run.planning import RequestedShardings
 
 
 class TracedFunction(Struct):
     """A function traced at types: the program, what it closes over, its tree.
 
     Before its results, the program gives the final values of the references in ``written``; after
-    them, those of the references among its arguments, whose numbers are in ``stored``.
+    them, those of the references among its arguments, whose numbers are in ``stored``. What is
+    ``requested`` are the shardings of its arguments and of all that it gives; None: no shardings.
     """
 
     program: Program
@@ -24,6 +26,7 @@ class TracedFunction(Struct):
     out_tree: Any
     written: dict[Ref, Any]
     stored: tuple[int, ...]
+    requested: RequestedShardings | None = None
 
     @property
     def reusable(self) -> bool:

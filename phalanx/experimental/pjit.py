@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.api.arguments import check_callable
@@ -11,6 +11,7 @@ from phalanx.api.jit import Jitted
 from phalanx.api.shardings import ShardingPrefix
 from phalanx.base.boundary import bound
 from phalanx.base.config import settings
+from phalanx.core.types import ArrayType
 from phalanx.lax.layout import with_sharding_constraint
 from phalanx.spmd.mesh import NO_MESH
 from phalanx.spmd.named import NamedSharding, PartitionSpec
@@ -34,8 +35,11 @@ class _WithCopies(ShardingPrefix):
     def nothing(self) -> bool:
         return super().nothing and self._copies is None
 
-    def of(self, value: Any, later: bool = False) -> list[Sharding | None]:
-        return [self._copies if s is None else s for s in super().of(value, later)]
+    def of(
+        self, value: Any, types: Sequence[ArrayType], name_of_leaf: Callable[[int], str]
+    ) -> list[Sharding | None]:
+        found = super().of(value, types, name_of_leaf)
+        return [self._copies if s is None else s for s in found]
 
     @property
     def _copies(self) -> Sharding | None:

@@ -15,6 +15,9 @@ from typing import Any
 
 from phalanx.base.connecting import connect, stub_of
 from phalanx.base.errors import no_name, suggest
+from phalanx.base.on_demand import OnDemand
+
+_boundary = OnDemand("phalanx.base.boundary", "it imports NumPy")
 
 
 def later(
@@ -92,9 +95,8 @@ def _found(package: str, name: str, source: Source) -> Any:
     """What ``package`` offers as ``name``, made public and kept there."""
     module, own = source
     value: Any = importlib.import_module(module)
-    if own:  # the boundary imports NumPy: by its name, so that this does not
-        boundary: Any = importlib.import_module("phalanx.base.boundary")
-        value = boundary.publish(package, name, getattr(value, own))
+    if own:
+        value = _boundary.publish(package, name, getattr(value, own))
     return vars(sys.modules[package]).setdefault(name, value)  # that of the thread that was first
 
 

@@ -1,18 +1,15 @@
 """The log of the library, ``logging.getLogger("phalanx")``, imported with the first line of it."""
 
-import importlib
-from typing import Any
+from phalanx.base.on_demand import OnDemand
+
+logging = OnDemand("logging", "slow, and most write nothing")
 
 
 def warn(text: str, *values: object) -> None:
     """Log ``text % values`` as a warning, of the line that calls."""
-    _logger("phalanx").warning(text, *values, stacklevel=2)
+    logging.getLogger("phalanx").warning(text, *values, stacklevel=2)
 
 
 def inform(line: str) -> None:
     """Log what a program says of itself, as ``phalanx.debug``."""
-    _logger("phalanx.debug").info(line)
-
-
-def _logger(name: str) -> Any:
-    return importlib.import_module("logging").getLogger(name)  # slow, and most write nothing
+    logging.getLogger("phalanx.debug").info(line)

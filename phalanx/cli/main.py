@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import re
 import sys
@@ -13,6 +12,7 @@ from typing import Any, NoReturn
 
 from phalanx.base.errors import suggest
 from phalanx.base.kinds import is_dict
+from phalanx.base.on_demand import OnDemand
 from phalanx.base.version import __version__
 from phalanx.cli import options
 from phalanx.cli.numbers import positive
@@ -60,6 +60,7 @@ def _words(grammar: argparse.ArgumentParser) -> Iterator[str]:
         yield from map(str, action.choices or ())
 
 
+_demo = OnDemand("phalanx.cli.demo", "its packages may not be installed")
 COMMANDS = {
     "first": {"demo": "see what Phalanx does, in a minute"},
     "run a script": {
@@ -254,13 +255,14 @@ def _add_reports(commands: Any) -> None:
 
 
 def _run_of(module: str) -> Callable[[argparse.Namespace], int]:
-    """What a module of this package runs; what it imports others have no need to wait for."""
-    return lambda arguments: importlib.import_module(f"phalanx.cli.{module}").run(arguments)
+    """What a module of this package runs."""
+    command = OnDemand(f"phalanx.cli.{module}", "other commands need not wait for it")
+    return lambda arguments: command.run(arguments)
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
     try:
-        demo = importlib.import_module("phalanx.cli.demo")
+        run = _demo.run
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("phalanx"):
             raise
@@ -270,7 +272,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    return demo.run(arguments.devices, arguments.epochs, arguments.out)
+    return run(arguments.devices, arguments.epochs, arguments.out)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from phalanx.base.on_demand import OnDemand
 from phalanx.cli.numbers import at_least, natural, positive
 
 __all__ = [
@@ -25,13 +25,16 @@ __all__ = [
 ]
 
 
+_checking = OnDemand("phalanx.cli.checking", "other commands need not wait for it")
+
+
 class _Explain(argparse.Action):
     """Prints what codes mean, in place of running a script."""
 
     def __call__(
         self, command: argparse.ArgumentParser, _: Any, codes: Any, name: Any = None
     ) -> None:
-        command.exit(importlib.import_module("phalanx.cli.checking").explain(codes))
+        command.exit(_checking.explain(codes))
 
 
 def add_script(command: argparse.ArgumentParser, arguments: str) -> None:

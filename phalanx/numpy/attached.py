@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from phalanx.base.on_demand import OnDemand
 
 if TYPE_CHECKING:
     from phalanx.numpy.universal import ufunc
 
+universal = OnDemand("phalanx.numpy.universal", "it imports the functions")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -35,8 +37,7 @@ def with_methods(identity: Any = None, nin: int = 2) -> Callable[[Callable[P, R]
 
 def _later(name: str, method: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        known = importlib.import_module("phalanx.numpy.universal").KNOWN[name]
-        return getattr(known, method)(*args, **kwargs)
+        return getattr(universal.KNOWN[name], method)(*args, **kwargs)
 
     run.__name__, run.__qualname__ = method, f"{name}.{method}"
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,12 +10,15 @@ import numpy as np
 from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
 from phalanx.base.extended import is_key
+from phalanx.base.on_demand import OnDemand
 from phalanx.core.program import Program
 from phalanx.processes.forms import first_of
 from phalanx.processes.joined import group_over
 from phalanx.run.array import DeviceArray, words_of
 from phalanx.run.backend import Module
 from phalanx.run.runtime import backend
+
+hashlib = OnDemand("hashlib", "slow, and only several processes agree")
 
 
 def agree(
@@ -62,8 +64,7 @@ def agree(
 
 
 def _digest(content: bytes) -> str:
-    hashing = importlib.import_module("hashlib")  # slow, and only several processes agree
-    return hashing.sha256(content).hexdigest()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _content(constant: DeviceArray) -> str:

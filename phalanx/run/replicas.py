@@ -11,7 +11,7 @@ before some of those that follow.
 
 from __future__ import annotations
 
-import importlib
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
 from phalanx.base.numpy_kinds import is_ndarray
+from phalanx.base.on_demand import OnDemand
 from phalanx.base.source import user_location, warn_user
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import typeof
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from phalanx.processes.member import Differing, Group
     from phalanx.run.calls import LoadedProgram
 
+hashlib = OnDemand("hashlib", "slow, and only several processes compare")
 _SAMPLE = 128  # elements
 _COMPARED_ROWS = 16  # processes that tell all what rows they have
 
@@ -228,14 +230,12 @@ def digest(x: np.ndarray) -> int:
     """
     if dtypes.itemsize_bits(x.dtype) < 8:  # what else is in their bytes does not count
         x = x.astype(np.float32)
-    crc32 = importlib.import_module("zlib").crc32  # only several processes compare
-    return crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
+    return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
 
 
 def _joined(digests: Sequence[Any]) -> str:
     """One digest of many, so that processes tell each other little; "" of none."""
-    hashing = importlib.import_module("hashlib")
-    return hashing.sha256(repr([*digests]).encode()).hexdigest()[:16] if digests else ""
+    return hashlib.sha256(repr([*digests]).encode()).hexdigest()[:16] if digests else ""
 
 
 def _first_difference(

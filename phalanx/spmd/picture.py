@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from phalanx.base.on_demand import OnDemand
 from phalanx.base.plain import plain
 
 
@@ -120,6 +120,7 @@ def _spell_devices(devices: Sequence[Any]) -> str:
 
 
 # One colour for each set of devices, light enough for black letters on it.
+html = OnDemand("html", "slow, for its entities")
 _FILLS = ("#9ec9f5", "#a8dcb0", "#f7d794", "#f3b3b3", "#cdb8ee", "#9fdcdc", "#f5c19a", "#d5d5d5")
 _BY_SYSTEM = (
     "<style>svg { color: black } "
@@ -178,9 +179,8 @@ class _Svg:
         self, text: str, x: float, y: float, anchor: str = "middle", bold: bool = False,
         color: str = "currentColor",
     ) -> None:  # fmt: skip
-        escape = importlib.import_module("html").escape  # slow, for its entities
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight} fill="{color}">'
-            f"{escape(plain(text))}</text>"
+            f"{html.escape(plain(text))}</text>"
         )

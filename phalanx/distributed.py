@@ -1,5 +1,7 @@
 """One program in many processes: initialize, and what processes tell each other."""
 
+import sys as _sys
+
 from phalanx.api.distributed import (
     initialize,
     is_initialized,
@@ -19,4 +21,4 @@ __all__ = [
     "shutdown",
 ]
 
-_bound(__import__("sys").modules[__name__])
+_bound(_sys.modules[__name__])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import importlib
 import string
 import threading
 from collections.abc import Callable, Sequence
@@ -22,12 +21,14 @@ from phalanx.api.transformed import P
 from phalanx.base import tree
 from phalanx.base.log import inform
 from phalanx.base.numpy_kinds import is_ndarray
+from phalanx.base.on_demand import OnDemand
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.primitives.callback import Host, call_host
 from phalanx.run.array import with_value
 from phalanx.transforms.stage import is_value
 
+_console = OnDemand("code", "only breakpoints need it")
 _printing = threading.RLock()
 
 
@@ -369,8 +370,7 @@ def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
 
     def stop(positions: Positions, **values: Any) -> None:
         with _printing:
-            console = importlib.import_module("code")  # wanted nowhere else
-            console.interact(f"{_lane(positions)}stopped at {place}", local=values, exitmsg="")
+            _console.interact(f"{_lane(positions)}stopped at {place}", local=values, exitmsg="")
 
     _watch("debug.breakpoint", _of_scalars(stop), (), names, ordered)
 

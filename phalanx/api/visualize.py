@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 import operator
 import os
 import reprlib
@@ -14,6 +13,7 @@ from typing import Any
 
 from phalanx.base import tree
 from phalanx.base.notebook import in_notebook
+from phalanx.base.on_demand import OnDemand
 from phalanx.base.source import user_location
 from phalanx.core.axes import is_internal
 from phalanx.core.trace import Tracer
@@ -23,6 +23,9 @@ from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.picture import Picture, dim_name, drawn_dims, tiles_drawn
 from phalanx.spmd.sharding import Sharding
+
+_drawing = OnDemand("phalanx.api.drawing", "rich takes longer to import than to draw")
+_notebook = OnDemand("IPython.display", "only notebooks have it")
 
 Shape = tuple[int, ...]
 
@@ -254,11 +257,9 @@ def _show(
             file.write(picture.svg())
         return
     if in_notebook():
-        importlib.import_module("IPython.display").display(picture)
+        _notebook.display(picture)
         return
-    # rich takes longer to import than to draw: only who draws waits for it
-    drawing = importlib.import_module("phalanx.api.drawing")
-    drawing.draw(picture, use_color, min_width, max_width)
+    _drawing.draw(picture, use_color, min_width, max_width)
 
 
 def _kind(x: Any) -> str:

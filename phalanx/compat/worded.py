@@ -5,12 +5,13 @@ Where such programs look for what JAX says, they tell that, too.
 
 from __future__ import annotations
 
-import importlib
 import re
 
+from phalanx.base.on_demand import OnDemand
 from phalanx.compat.phrases import phrased
 from phalanx.compat.refused import NotOffered
 
+_jax = OnDemand("jax", "it is served, by what imports this file")
 _NAMED = re.compile(r"\bphalanx((?:\.[A-Za-z_]\w*)+)")
 
 
@@ -21,7 +22,7 @@ def as_served(error: BaseException, text: str) -> str:
 
 
 def _is_served(path: str) -> bool:
-    found = importlib.import_module("jax")
+    found = _jax
     for name in path.split(".")[1:]:
         found = getattr(found, name, None)
     return found is not None and not isinstance(found, NotOffered)

@@ -1,5 +1,7 @@
 """What processes that compute together do with values that are not spread over them."""
 
+import sys as _sys
+
 from phalanx.api.multihost import (
     assert_equal,
     broadcast_one_to_all,
@@ -21,4 +23,4 @@ __all__ = [
     "sync_global_devices",
 ]
 
-_bound(__import__("sys").modules[__name__])
+_bound(_sys.modules[__name__])

@@ -6,7 +6,7 @@ compute: dimensions of the products, which scores count, the factor.
 
 from __future__ import annotations
 
-import importlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -121,7 +121,6 @@ def config(
         "max_seg_per_batch": 1,
         **{f"{name}_dot_dimension_numbers": _dimensions(of) for name, of in products.items()},
     }
-    json = importlib.import_module("json")  # wanted nowhere else
     return json.dumps({"operation_queue_id": 0, "cudnn_fmha_backend_config": described})
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from phalanx.base.on_demand import OnDemand
 from phalanx.core.primitive import Example, Primitive
 from phalanx.primitives import elementwise as array
 from phalanx.primitives.basis import add, mul, neg, sub
@@ -50,6 +50,7 @@ from phalanx.primitives.gamma import (
     stirling,
 )
 
+_fractions = OnDemand("fractions", "slow, and only one series needs it")
 _POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
 
 
@@ -218,7 +219,7 @@ def _temme() -> list[float]:
 
     From η λ = (λ - 1) dλ/dη, the equation of λ (DLMF 8.12.1).
     """
-    exact = importlib.import_module("fractions").Fraction  # wanted nowhere else
+    exact = _fractions.Fraction
     order, none = 27, exact(0)
     m: list[Any] = [none, exact(1)]  # of λ - 1
     for n in range(2, order + 1):

@@ -6,7 +6,6 @@ for the user to say, in a call or in the variables ``PHALANX_*``.
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import socket
@@ -16,10 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from phalanx.base.errors import ConfigError, suggest
+from phalanx.base.on_demand import OnDemand
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.hardware import has_hardware
 
 Env = Mapping[str, str]
+_web = OnDemand("urllib.request", "slow, and only TPU slices are asked")
 PORT = 8476
 _LOWEST, _PORTS = 20_000, 10_000  # below those that systems give to whoever asks for any
 
@@ -249,12 +250,11 @@ def _tpu(env: Env) -> Found:
 
 
 def _metadata(name: str) -> str:
-    web = importlib.import_module("urllib.request")  # slow, and wanted nowhere else
     server = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
     path = f"http://{server}/computeMetadata/v1/instance/attributes/{name}"
-    request = web.Request(path, headers={"Metadata-Flavor": "Google"})
+    request = _web.Request(path, headers={"Metadata-Flavor": "Google"})
     try:
-        with web.urlopen(request, timeout=5) as answer:
+        with _web.urlopen(request, timeout=5) as answer:
             return answer.read().decode().strip()
     except OSError as e:
         raise ConfigError(

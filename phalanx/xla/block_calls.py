@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +33,7 @@ class BlockCallEmitter(RegionEmitter):
         }
         attributes = {
             "call_target_name": ir.StringAttr.get(BY_BLOCK),
-            "backend_config": ir.StringAttr.get(importlib.import_module("json").dumps(config)),
+            "backend_config": ir.StringAttr.get(json.dumps(config)),
             "sdy.sharding_rule": sharding_rule(factors, self.ins, self.outs),
         }
         results = [self.tensor_of(t) for t in self.outs]

@@ -8,18 +8,22 @@ registered with the plugin.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from jaxlib.mlir import ir
 
+from phalanx.base.on_demand import OnDemand
 from phalanx.core.builder import Factors
 from phalanx.core.types import ArrayType
 from phalanx.xla.block_calls import sharding_rule
 from phalanx.xla.jaxlib_versions import xc
 from phalanx.xla.regions import RegionEmitter
+
+_lapack = OnDemand("jaxlib.lapack", "slow: with SciPy's LAPACK")
+_lapack_of_cpus = OnDemand("jaxlib.cpu._lapack", "slow: with SciPy's LAPACK")
+_hybrid = OnDemand("jaxlib.gpu_solver", "only some functions for GPUs need it")
 
 Ints = Sequence[int]
 
@@ -27,8 +31,8 @@ Ints = Sequence[int]
 @functools.cache
 def register_lapack() -> None:
     """Tell XLA of the functions for CPUs, and which of them may be cut along their batches."""
-    kernels = importlib.import_module("jaxlib.lapack").registrations()["cpu"]
-    importlib.import_module("jaxlib.cpu._lapack").initialize()
+    kernels = _lapack.registrations()["cpu"]
+    _lapack_of_cpus.initialize()
     for name, function, version in kernels:
         xc.register_custom_call_target(name, function, platform="cpu", api_version=version)
         xc.register_custom_call_as_batch_partitionable(name)
@@ -37,7 +41,7 @@ def register_lapack() -> None:
 @functools.cache
 def _prepare_hybrid() -> None:
     """Tell the functions that run on the host, for GPUs, where LAPACK is."""
-    importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
+    _hybrid.initialize_hybrid_kernels()
 
 
 _PREPARED = {

@@ -7,6 +7,7 @@ never imported: what they do when they are imported needs the package jax.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from phalanx.base.errors import DeviceError
+from phalanx.base.on_demand import OnDemand
 
+_metadata = OnDemand("importlib.metadata", "slow, and few platforms need plugins")
 _NAMED = "PJRT_NAMES_AND_LIBRARY_PATHS"
 _FAMILIES = re.compile(r"xla_(cuda|rocm)(\d*)")  # the name of a package, with a version
 
@@ -54,8 +57,7 @@ def installed() -> dict[str, list[Plugin]]:
 def announced() -> dict[str, list[Plugin]]:
     """The plugins of packages that call themselves one of jax, by platform."""
     places: list[Path] = []
-    metadata = importlib.import_module("importlib.metadata")  # slow, and wanted nowhere else
-    for point in metadata.entry_points(group="jax_plugins"):
+    for point in _metadata.entry_points(group="jax_plugins"):
         package, *below = point.value.partition(":")[0].split(".")
         places += [folder.joinpath(*below) for folder in folders(package)]
     return _by_platform(*_in(places))
@@ -79,7 +81,6 @@ def _named_by_the_environment() -> Iterator[Plugin]:
         if not path.endswith(".json"):
             yield Plugin(name, path)
             continue
-        json = importlib.import_module("json")  # wanted nowhere else
         try:
             manifest = json.loads(Path(path).read_text())
             yield Plugin(name, manifest["library_path"], options=manifest.get("create_options", {}))

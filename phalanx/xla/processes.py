@@ -7,7 +7,6 @@ notices something by itself would end the process.
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 from jaxlib import utils
 
 from phalanx.base.errors import JaxRuntimeError
+from phalanx.base.on_demand import OnDemand
 from phalanx.xla.jaxlib_versions import xc
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Member
 
+_relay = OnDemand("phalanx.processes.relay", "it imports sockets, which few use")
+_gloo = OnDemand("phalanx.xla.gloo", "only several processes need it")
 _NEVER = 10_000_000  # seconds
 
 _connected: list[tuple[Member, Any]] = []  # this process, and the runtime's client
@@ -32,8 +34,7 @@ class Service:
     """XLA's coordination service for ``count`` processes."""
 
     def __init__(self, count: int) -> None:
-        relay = importlib.import_module("phalanx.processes.relay")  # sockets: few use them
-        self._folder = relay.Folder()
+        self._folder = _relay.Folder()
         self.socket = self._folder.socket
         with _quiet():
             self._service = xc.get_distributed_runtime_service(
@@ -76,7 +77,7 @@ def cpu_arguments() -> dict[str, Any]:
     if not _connected:
         return {}
     member, client = _connected[0]
-    gloo = importlib.import_module("phalanx.xla.gloo").Gloo(member, client, member.host)
+    gloo = _gloo.Gloo(member, client, member.host)
     member.let_go = gloo.let_go
     return {
         "distributed_client": client,

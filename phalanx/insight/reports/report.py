@@ -5,7 +5,6 @@ What a report says is kept as numbers with their kind; words are made of them wh
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import math
@@ -17,11 +16,16 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from phalanx.base.on_demand import OnDemand
 from phalanx.insight.reports.values import Kind, shown
 
 __all__ = ["Chart", "Column", "Facts", "Listing", "Part", "Report", "Table", "Timeline"]
 
 
+_page = OnDemand("phalanx.insight.reports.page", "it imports this file")
+_terminal = OnDemand("phalanx.insight.reports.terminal", "it imports this file, and rich")
+_rich = OnDemand("rich.console", "slow, and only what is printed needs it")
+_html = OnDemand("html", "slow, and only notebooks need it")
 _TICKS = 5  # of a chart by doublings, at most
 
 
@@ -223,11 +227,11 @@ class Report:
 
     def html(self) -> str:
         """The report as a page of its own, which loads nothing from elsewhere."""
-        return importlib.import_module("phalanx.insight.reports.page").page([self])
+        return _page.page([self])
 
     def _repr_html_(self) -> str:
         """The page inside a frame, so that its style is not that of the notebook."""
-        inner = importlib.import_module("html").escape(self.html())
+        inner = _html.escape(self.html())
         return f'<iframe srcdoc="{inner}" style="width:100%;height:40rem;border:0"></iframe>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -239,11 +243,10 @@ class Report:
         Path(path).write_text(self.html(), encoding="utf-8")
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        terminal = importlib.import_module("phalanx.insight.reports.terminal")
-        yield from terminal.rendered(self, options.max_width)
+        yield from _terminal.rendered(self, options.max_width)
 
     def __str__(self) -> str:
-        console = importlib.import_module("rich.console").Console(
+        console = _rich.Console(
             file=io.StringIO(), width=100, color_system=None, legacy_windows=False
         )
         console.print(self)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
 import socket
 from collections.abc import Collection, Sequence
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from phalanx.base import log
 from phalanx.base.config import config
 from phalanx.base.errors import RendezvousError
+from phalanx.base.on_demand import OnDemand
 from phalanx.base.source import user_location
 from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
@@ -30,6 +30,7 @@ from phalanx.run.runtime import backend
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
+_secure = OnDemand("phalanx.processes.secure", "it imports TLS, which few use")
 _WHO = "distributed.initialize"
 
 
@@ -249,9 +250,8 @@ def credentials_of(
                 "give mtls_cert_file, mtls_key_file and mtls_ca_file"
             )
         return None
-    secure = importlib.import_module("phalanx.processes.secure")  # with TLS, which few use
     try:
-        return secure.Credentials(options)
+        return _secure.Credentials(options)
     except ValueError as e:
         raise ValueError(f"{_WHO}: {e}, at {user_location()}") from None
 

@@ -86,17 +86,24 @@ def _scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program | No
 
 def _flat(program: Program, lanes: DeviceLanes) -> Program:
     """``program`` without calls in which lanes meet: with what they call in their place."""
+    if not any([_opens(e, lanes) for e in program.equations]):
+        return program.update(equations=[*live_equations(program)])
     names: dict[Atom, Atom] = {}
     equations = list(_inlined(program, lanes, names))
     outputs = [names.get(a, a) for a in program.outputs]
     return program.update(equations=equations, outputs=outputs)
 
 
+def _opens(e: Equation, lanes: DeviceLanes) -> bool:
+    """Whether the program of a call stands in its place."""
+    return (e.prim is call or e.prim.user_rules is not None) and lanes.meet_in(e)
+
+
 def _inlined(program: Program, lanes: DeviceLanes, names: dict[Atom, Atom]) -> Iterator[Equation]:
     """The equations with variables of their own, which stand in ``names``."""
     for e in live_equations(program):
         inputs = [names.get(a, a) for a in e.inputs]
-        if (e.prim is call or e.prim.user_rules is not None) and lanes.meet_in(e):
+        if _opens(e, lanes):
             (inner,) = e.programs  # rules for derivatives are of no use any more
             inside: dict[Atom, Atom] = dict(zip(inner.inputs, inputs, strict=True))
             yield from _inlined(inner, lanes, inside)

@@ -138,7 +138,11 @@ ray.shutdown()
 cluster.shutdown()
 """
 )
-OPTIONS = {"RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+OPTIONS = {
+    "RAY_ADDRESS": "local",  # a cluster of its own, whatever else runs on this machine
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
 
 
 def test_actors_lose_one_and_others_meet_anew(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast, overload
 import numpy as np
 
 from phalanx.base import tree
+from phalanx.base.boundary import with_boundary
 from phalanx.base.config import config, settings
 from phalanx.base.errors import ConcretizationTypeError, ShardingTypeError, coded
 from phalanx.base.keys import key_of
@@ -107,15 +108,26 @@ def takes_out_sharding(function: F) -> F:
     by_place = code.co_varnames[: code.co_argcount]
     place = by_place.index("out_sharding") if "out_sharding" in by_place else None
 
-    @functools.wraps(function)
-    def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        if place is not None and len(args) == place + 1:
-            *args, out_sharding = args  # type: ignore[assignment]
-        if _says_nothing(out_sharding):
-            return function(*args, **kwargs)
-        return in_place(out_sharding, function, args, kwargs)
+    def make(explain: Callable[..., None], hide: Callable[[Exception], None]) -> Any:
+        @functools.wraps(function)
+        def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+            try:
+                try:
+                    if place is not None and len(args) == place + 1:
+                        *args, out_sharding = args  # type: ignore[assignment]
+                    if _says_nothing(out_sharding):
+                        return function(*args, **kwargs)
+                    return in_place(out_sharding, function, args, kwargs)
+                except Exception as error:
+                    explain(error, laid_out, args, kwargs)
+                    raise
+            except Exception as error:
+                hide(error)
+                raise
 
-    return laid_out  # type: ignore[return-value]
+        return laid_out
+
+    return with_boundary(make)
 
 
 def in_place(

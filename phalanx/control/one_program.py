@@ -16,7 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.boundary import with_boundary
 from phalanx.base.config import config, settings
-from phalanx.base.keys import key_of
+from phalanx.base.keys import PLAIN, key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import NotedWarning, noting_warnings, warn_user
 from phalanx.control.call import call
@@ -84,14 +84,17 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
     """The call of ``function`` with arguments, some of them static or by name."""
     cached, whole = parameters.cache, parameters.whole
     current_settings, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
+    static, plain = STATIC, PLAIN
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values, names = ((*args, *kwargs.values()), (*kwargs,)) if kwargs else (args, ())
         marks = cached[len(args), names] or parameters.marks(len(args), names)
         pairs = zip(values, marks, strict=True)
-        signs: list[Any] = [x._sig if type(x) is array else sign(x) for x, sign in pairs]
-        signs += names, current_settings().key, function
-        key = tuple(signs)
+        signs = [
+            x._sig if type(x) is array else x if sign is static and type(x) in plain else sign(x)
+            for x, sign in pairs
+        ]
+        key = (*signs, names, current_settings().key, function)
         try:
             found = calls[key]
         except TypeError:  # a static argument cannot be hashed

@@ -127,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     for variable in ("PHALANX_NUM_CPU_DEVICES", "JAX_NUM_CPU_DEVICES"):
         os.environ.setdefault(variable, str(DEVICES))
-    os.environ.setdefault("PHALANX_CACHE", "off")
+    os.environ.setdefault("PHALANX_CACHE_DIR", "")
     ours, peer = map(importlib.import_module, ("phalanx", "jax"))
     for width in options.width or (64, 256):
         print(f"width {width}: the shortest and the median time, and ratios to the first row")

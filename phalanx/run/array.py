@@ -216,14 +216,19 @@ class DeviceArray(Array):
 
     def _block(self, position: int) -> DeviceArray:
         """What ``sharding.device_list[position]`` holds, padding included, without a copy."""
-        self._check_alive()
         sharding = self.sharding
         if len(sharding.device_list) == 1:
+            self._check_alive()
             return self
-        local = sharding.local_of(position)
+        return self._local_block(sharding.local_of(position))
+
+    def _local_block(self, local: int) -> DeviceArray:
+        """The same of the device ``sharding.local_devices[local]``, where there are several."""
+        self._check_alive()
         try:
             return self._blocks[local]
         except AttributeError:
+            sharding = self.sharding
             type = self.aval.update(shape=sharding.shard_shape(self.shape), spec=None)
             raws = backend().shards(self._raw, self.aval, sharding.plain)
             self._blocks = [

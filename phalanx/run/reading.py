@@ -38,12 +38,13 @@ class _Reading(Struct, frozen=True):
     """How arrays of one signature are read at one index.
 
     Attributes:
-        positions: of the devices that have it, in the order of its tiles.
+        places: of the local devices that have it, in the order of its tiles; none where more has
+            to be moved.
         part: makes what is read there of what a device holds.
-        sig: of the result, where ``positions`` is not empty; empty where more has to be moved.
+        sig: of the result, where there are ``places``.
     """
 
-    positions: tuple[int, ...]
+    places: tuple[int, ...]
     part: Callable[[DeviceArray], Any]
     sig: Signature
 
@@ -70,13 +71,13 @@ def read(x: DeviceArray, index: Any) -> Any:
             reading = _known[key] = _planned(x._sig, index)
     except TypeError:  # an index that cannot be hashed
         reading = _planned(x._sig, index)
-    if not reading.positions:
+    if not reading.places:
         return NotImplemented
-    parts = [reading.part(x._block(p)) for p in reading.positions]
+    parts = [reading.part(x._local_block(place)) for place in reading.places]
     if len(parts) == 1:
         return DeviceArray(parts[0]._raw, reading.sig)
-    devices = x._sig.sharding.device_list
-    by_device = dict(zip([devices[p] for p in reading.positions], parts, strict=True))
+    devices = x._sig.sharding.local_devices
+    by_device = dict(zip([devices[place] for place in reading.places], parts, strict=True))
     kind, sharding = reading.sig.type, reading.sig.sharding
     return assemble([by_device[device] for device in sharding.device_list], kind, sharding)
 
@@ -144,7 +145,8 @@ def _reading(sig: Signature, every: tuple[_Along, ...]) -> _Reading:
     shape = tuple(along.length for along in every if along.length is not None)
     type = sig.type.update(shape=shape)
     part = _within(sharding.shard_shape(sig.type.shape), every)
-    return _Reading(positions, part, Signature.of(type, sharding_of_part))
+    places = tuple(map(sharding.local_of, positions))
+    return _Reading(places, part, Signature.of(type, sharding_of_part))
 
 
 def _within(block: Sequence[int], every: tuple[_Along, ...]) -> Callable[[DeviceArray], Any]:

@@ -7,6 +7,7 @@ expect it to catch; ``except PhalanxError`` catches all of them.
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -451,6 +452,13 @@ def _elsewhere(name: str) -> str | None:
 
     Or nearly so: in other letters, ``LogSoftmax``, or after the module's name, ``tree_map``.
     """
+    exactly, nearly = _public_paths()
+    return exactly.get(name) or nearly.get(_letters(name))
+
+
+@functools.cache
+def _public_paths() -> tuple[dict[str, str], dict[str, str]]:
+    """The first path of each public name, and of its letters alone or after those of its module."""
     exactly: dict[str, str] = {}
     nearly: dict[str, str] = {}
     for path in _PUBLIC:
@@ -459,7 +467,7 @@ def _elsewhere(name: str) -> str | None:
             exactly.setdefault(each, f"{path}{each}")
             nearly.setdefault(_letters(each), f"{path}{each}")
             nearly.setdefault(_letters(f"{path[:-1].rpartition('.')[2]}{each}"), f"{path}{each}")
-    return exactly.get(name) or nearly.get(_letters(name))
+    return exactly, nearly
 
 
 def _letters(name: str) -> str:

@@ -116,6 +116,7 @@ def test_cotangents_of_a_shared_result_in_lanes_of_vmap():
         assert bits(alone[1](ct)) == bits(over[1](ct))
 
 
+@fewer
 @given(programs())
 def test_derivatives_from_outside(program):
     args, ts = narrow(program.arguments()), narrow(program.arguments(1))
@@ -148,6 +149,7 @@ def test_compiled_derivatives(program):
     same_everywhere(program, derivatives)
 
 
+@fewer
 @given(programs())
 def test_gradients_from_inside(program):
     x, w = narrow(program.arguments())

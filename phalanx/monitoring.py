@@ -12,6 +12,7 @@ from typing import Any
 
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
+from phalanx.base.plain import brief
 
 __all__ = [
     "clear_event_listeners",
@@ -125,6 +126,9 @@ def register_event_listener(callback: Listener) -> None:
     Args:
         callback: a function, called as ``callback(event, **kwargs)``.
 
+    Raises:
+        TypeError: it is not a function.
+
     >>> from phalanx import monitoring
     >>> heard = lambda event, **kwargs: print(event, kwargs)
     >>> monitoring.register_event_listener(heard)
@@ -132,7 +136,7 @@ def register_event_listener(callback: Listener) -> None:
     /mine/saved {'step': 3}
     >>> monitoring.unregister_event_listener(heard)
     """
-    _events.append(callback)
+    _add(_events, callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
@@ -141,6 +145,9 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
     Args:
         callback: a function, called as ``callback(event, duration, **kwargs)`` with seconds.
 
+    Raises:
+        TypeError: it is not a function.
+
     >>> from phalanx import monitoring
     >>> heard = lambda event, duration, **kwargs: print(event, duration)
     >>> monitoring.register_event_duration_secs_listener(heard)
@@ -148,7 +155,7 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
     /mine/step 0.5
     >>> monitoring.unregister_event_duration_listener(heard)
     """
-    _durations.append(callback)
+    _add(_durations, callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
@@ -158,6 +165,9 @@ def register_event_time_span_listener(callback: Listener) -> None:
         callback: a function, called as ``callback(event, start_time, end_time, **kwargs)`` with
             seconds.
 
+    Raises:
+        TypeError: it is not a function.
+
     >>> from phalanx import monitoring
     >>> heard = lambda event, start, end, **kwargs: print(event, end - start)
     >>> monitoring.register_event_time_span_listener(heard)
@@ -165,7 +175,7 @@ def register_event_time_span_listener(callback: Listener) -> None:
     /mine/load 2.0
     >>> monitoring.unregister_event_time_span_listener(heard)
     """
-    _spans.append(callback)
+    _add(_spans, callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
@@ -174,6 +184,9 @@ def register_scalar_listener(callback: Listener) -> None:
     Args:
         callback: a function, called as ``callback(event, value, **kwargs)``.
 
+    Raises:
+        TypeError: it is not a function.
+
     >>> from phalanx import monitoring
     >>> heard = lambda event, value, **kwargs: print(event, value)
     >>> monitoring.register_scalar_listener(heard)
@@ -181,7 +194,7 @@ def register_scalar_listener(callback: Listener) -> None:
     /mine/loss 0.25
     >>> monitoring.unregister_scalar_listener(heard)
     """
-    _scalars.append(callback)
+    _add(_scalars, callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
@@ -254,6 +267,12 @@ def unregister_scalar_listener(callback: Listener) -> None:
     >>> monitoring.record_scalar("/mine/loss", 0.25)
     """
     _remove(_scalars, callback)
+
+
+def _add(listeners: list[Listener], callback: Listener) -> None:
+    if not callable(callback):
+        raise TypeError(f"monitoring: a listener is a function, got {brief(callback)}")
+    listeners.append(callback)
 
 
 def _remove(listeners: list[Listener], callback: Listener) -> None:

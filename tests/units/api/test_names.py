@@ -139,7 +139,10 @@ def test_events():
         def listener(*given, **kwargs):
             heard.append((given, kwargs))
 
-        getattr(monitoring, f"register_{what}_listener")(listener)
+        register = getattr(monitoring, f"register_{what}_listener")
+        with pytest.raises(TypeError, match="a listener is a function, got 3"):
+            register(3)
+        register(listener)
         getattr(monitoring, f"record_{what}")(*args, place="here")
         assert heard.pop() == (args, {"place": "here"})
         unregister = getattr(monitoring, f"unregister_{short}_listener")

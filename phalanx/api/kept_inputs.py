@@ -88,8 +88,7 @@ class KeptInputs(Struct, frozen=True):
 
     def call(self, prepared: LoadedProgram, leaves: Sequence[Any], out_tree: Any) -> Call:
         """The call of the program, ``prepared``, with such leaves."""
-        names = self.names.__getitem__
-        call = Call(prepared, leaves, out_tree, self.positions, self.donate, names)
+        call = Call(prepared, leaves, out_tree, self.positions, self.donate, self.name)
         return with_watchers(call, self.program, True)
 
     def warn_of_donated(self, prepared: LoadedProgram) -> None:

@@ -36,7 +36,6 @@ from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, p
 from phalanx.run.calls import Call, LoadedProgram, operand_signatures
 from phalanx.run.execute import compile_program, plan_program
 from phalanx.run.planning import RequestedShardings, with_devices
-from phalanx.run.replicas import Comparison
 from phalanx.spmd.formats import format_of
 from phalanx.spmd.named import unreduced_along
 from phalanx.spmd.naming import named
@@ -479,10 +478,7 @@ class Compiled(AheadOfTime):
                 requested = named(sharding, type, compiled.names)
             self._in_shardings[i] = requested
         self._is_called = False
-        self._comparison: Comparison | None = None
-        if compiled.compared is not None:
-            names = [whole.names[i] for i in inputs.positions]
-            self._comparison = Comparison(compiled, names)
+        self._comparison = compiled.comparison(inputs.name)
 
     @property
     def input_shardings(self) -> Any:

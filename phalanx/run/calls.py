@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes, tree
-from phalanx.base.config import config
 from phalanx.base.kinds import class_of
 from phalanx.base.numpy_kinds import GENERIC
 from phalanx.base.recent import Recent
@@ -76,6 +75,11 @@ class LoadedProgram:
         build = tree.builder(out_tree)
         return lambda arrays: build(self(arrays))
 
+    def comparison(self, name_of_input: Callable[[int], str]) -> Comparison | None:
+        """What processes compare before launches, if several launch it."""
+        executable = self.compared
+        return None if executable is None else Comparison(executable, self, name_of_input)
+
 
 class CachedCall:
     """What is found in a table of calls.
@@ -116,14 +120,14 @@ class Call(CachedCall):
         out_tree: Any,
         positions: Sequence[int] | None = None,
         donate: Sequence[int] = (),
-        names: Callable[[int], str] | None = None,
+        name_of_input: Callable[[int], str] = "operand {}".format,
         arguments: Sequence[Any] | None = None,
     ) -> None:
         """For leaves like ``leaves``; the program takes those numbered ``positions``, or all.
 
-        What is put on devices for the operands ``donate`` is not shared with others. ``names``
-        gives what messages call a leaf. The first call is one of the ``leaves``, which were made of
-        the user's ``arguments`` where these are given.
+        What is put on devices for the operands ``donate`` is not shared with others. Messages call
+        an input of the program what ``name_of_input`` says. The first call is one of the
+        ``leaves``, which were made of the user's ``arguments`` where these are given.
         """
         numbers = range(len(leaves)) if positions is None else positions
         self.prepared = prepared
@@ -135,11 +139,9 @@ class Call(CachedCall):
             ]
         )
         self.run = self._run_of(len(leaves))
-        if prepared.compared is not None:
-            operand_names = [
-                f"operand {n}" if names is None else names(i) for n, i in enumerate(numbers)
-            ]
-            self.run = self._comparing(Comparison(prepared, operand_names), arguments)
+        comparison = prepared.comparison(name_of_input)
+        if comparison is not None:
+            self.run = self._comparing(comparison, arguments)
 
     def _run_of(self, count: int) -> Run:
         operands = self.operands
@@ -155,16 +157,13 @@ class Call(CachedCall):
         )
 
     def _comparing(self, comparison: Comparison, arguments: Sequence[Any] | None) -> Run:
-        """``run``, before which processes compare what must be the same in all of them: the first
-        time, and later if ``debug_replicated`` says so."""
-        run, due, again = self.run, True, bool(config.debug_replicated)
-        taken = [i for i, _ in self.operands]
+        """``run``, before which processes compare what must be the same in all of them."""
+        run, taken = self.run, [i for i, _ in self.operands]
 
         def compared(leaves: Sequence[Any]) -> Any:
-            nonlocal due, arguments
-            if due:
-                comparison([(arguments or leaves)[i] for i in taken])
-                due, arguments = again, None
+            nonlocal arguments
+            comparison([(arguments or leaves)[i] for i in taken])
+            arguments = None
             return run(leaves)
 
         return compared

@@ -34,6 +34,7 @@ from phalanx.spmd.named import unreduced_along
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Differing, Group
+    from phalanx.run.backend import Executable
     from phalanx.run.calls import LoadedProgram
 
 hashlib = OnDemand("hashlib", "slow, and only several processes compare")
@@ -107,17 +108,21 @@ class MappedRows(Struct, frozen=True):
 
 
 class Comparison:
-    """What processes compare before launches of ``executable``.
+    """What processes compare before launches: the first one, and later if ``debug_replicated``.
 
     Args:
-        program: what is launched, over several processes.
-        names: what messages call its operands.
+        executable: what is launched, over several processes.
+        program: what it was compiled from.
+        name_of_input: what messages call its inputs.
     """
 
-    def __init__(self, program: LoadedProgram, names: Sequence[str]) -> None:
-        assert program.compared is not None, "it is launched over this process alone"
-        self._executable, self._rows = program.compared, program.rows
-        self._unused, self._captured, self._names = program.unused, program.captured, names
+    def __init__(
+        self, executable: Executable, program: LoadedProgram, name_of_input: Callable[[int], str]
+    ) -> None:
+        self._executable, self._rows = executable, program.rows
+        self._unused, self._captured = program.unused, program.captured
+        self._names = [name_of_input(n) for n in range(len(program.in_shardings))]
+        self._passed = False
 
     def __call__(self, operands: Sequence[Any]) -> None:
         """Before a launch on ``operands``, as the user passed them.
@@ -126,8 +131,11 @@ class Comparison:
             ProgramMismatch: one of them must be the same in all processes, and is not.
             PeerLost: a process is gone.
         """
+        if self._passed and not config.debug_replicated:
+            return
         with unwatched():
             self._executable.meet(partial(self._compare, operands))
+        self._passed = True
 
     def _compare(self, operands: Sequence[Any], group: Group, topic: str) -> None:
         named: list[tuple[str, Any]] = [

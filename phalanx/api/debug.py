@@ -128,7 +128,7 @@ def print(
     1 comes first
     """
     _check_whole("debug.print", partitioned)
-    write = functools.partial(_say, "debug.print", _print_line, ordered, skip_format_check)
+    write = functools.partial(_write, "debug.print", _print_line, ordered, skip_format_check)
     return write if fmt is None else write(fmt, *args, **kwargs)
 
 
@@ -180,7 +180,7 @@ def log(
     INFO:phalanx.debug:x is 3
     """
     _check_whole("debug.log", partitioned)
-    write = functools.partial(_say, "debug.log", inform, ordered, skip_format_check)
+    write = functools.partial(_write, "debug.log", inform, ordered, skip_format_check)
     return write if fmt is None else write(fmt, *args, **kwargs)
 
 
@@ -189,7 +189,7 @@ def _print_line(line: str) -> None:
         builtins.print(line + "\n", end="", flush=True)
 
 
-def _say(
+def _write(
     who: str,
     put: Callable[[str], None],
     ordered: bool,

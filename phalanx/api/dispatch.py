@@ -253,7 +253,7 @@ class Dispatched:
             calls[key] = call
             if stages.on_compiled or stages.on_compiled_call:
                 every, named = arguments.restored()
-                stages.tell_of(self.trace(*every, **named), leaves)
+                stages.notify_compiled(self.trace(*every, **named), leaves)
         if not config.looks_for_nonfinite:
             return call.run(leaves)
         return self._watched(call, arguments)

@@ -162,8 +162,8 @@ def initialize(
     ids = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
     found = cluster.Found(coordinator_address, num_processes, process_id, ids)
     found = found.completed(cluster_detection_method, os.environ)
-    asks_nobody = cluster_detection_method == "deactivate"
-    if found == cluster.Found() and (asks_nobody or not cluster.is_incomplete(os.environ)):
+    is_deactivated = cluster_detection_method == "deactivate"
+    if found == cluster.Found() and (is_deactivated or not cluster.is_incomplete(os.environ)):
         log.warn("%s: nothing tells of other processes, so this one computes alone", _WHO)
         return
     credentials = credentials_of(

@@ -54,7 +54,7 @@ from phalanx.primitives.callback import host_call
 from phalanx.primitives.resharding import without_spec
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.constrain import constrain
-from phalanx.run.planning import as_types_say, check_devices, constraints, with_devices
+from phalanx.run.planning import check_devices, constraints, type_shardings, with_devices
 from phalanx.run.portable_modules import export_program
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import as_named, is_abstract
@@ -403,13 +403,14 @@ class Exported:
 
     def _run(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         around = _mesh_around(leaves)
-        laid = [_laid(x, s, around) for x, s in zip(leaves, self._in_shardings, strict=True)]
-        pairs = zip(laid, self.in_avals, strict=True)
+        pairs = zip(leaves, self._in_shardings, strict=True)
+        operands = [_constrained(x, s, around) for x, s in pairs]
+        pairs = zip(operands, self.in_avals, strict=True)
         words = [random_unwrap(x) if is_key(t.dtype) else x for x, t in pairs]
         pairs = zip(exported(*words, module=self._module), self.out_avals, strict=True)
         results = [random_wrap(y, dtype=t.dtype) if is_key(t.dtype) else y for y, t in pairs]
-        laid = [_laid(y, s, around) for y, s in zip(results, self._out_shardings, strict=True)]
-        return tuple(laid)
+        pairs = zip(results, self._out_shardings, strict=True)
+        return tuple([_constrained(y, s, around) for y, s in pairs])
 
     @functools.cached_property
     def _ruled(self) -> Callable[..., tuple[Any, ...]]:
@@ -472,7 +473,7 @@ def _over(mesh: AnyMesh, sharding: NamedSharding | None) -> NamedSharding | None
     return sharding.update(mesh=mesh)
 
 
-def _laid(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any:
+def _constrained(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any:
     """``x``, which lies as ``sharding``, whose mesh has no devices, where ``around`` is in use.
 
     Types say so where that is a mesh of the same axes, or nothing.
@@ -691,8 +692,8 @@ def _derivative_of(
     cts = [t.tangent.update(weak=False) for t in program.output_types]
     types = [*program.input_types, *cts]
     shardings = (*ins, *outs)
-    laid_out = jit(derivative, in_shardings=shardings, out_shardings=ins)
-    return _exported(laid_out.trace(*map(aot.struct, types, shardings))._traced, platforms, checks)
+    jitted = jit(derivative, in_shardings=shardings, out_shardings=ins)
+    return _exported(jitted.trace(*map(aot.struct, types, shardings))._traced, platforms, checks)
 
 
 # ---- how arguments and results lie ----------------------------------------------------------
@@ -724,7 +725,7 @@ def _shardings_of(traced: TracedCall) -> tuple[Shardings, Shardings]:
     """How each argument and each result lies, where that is said and is over several devices."""
     places = traced.places
     asked = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
-    from_types = as_types_say(traced.program)
+    from_types = type_shardings(traced.program)
     shardings = [s or t for s, t in zip(places.outs, from_types, strict=True)]
     return tuple(map(_spread, asked)), tuple(map(_spread, shardings))
 

@@ -108,7 +108,7 @@ def _gathered(array: Array, tiled: bool) -> Any:
         return wrap_key_data(words, impl=cast(Any, array.dtype))
     if not array.is_fully_addressable:
         replicated = Sharding(array.sharding.device_list)
-        return np.asarray(array if array.is_fully_replicated else _laid_out_as(array, replicated))
+        return np.asarray(array if array.is_fully_replicated else _resharded(array, replicated))
     every = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
     if tiled and every.ndim > 1:
         return every.reshape(-1, *every.shape[2:])
@@ -123,14 +123,14 @@ def _rows(x: Any) -> Any:
     return all_gather(x, "processes")
 
 
-def _laid_out_as(array: Array, sharding: Sharding) -> Any:
-    """``array`` laid out as ``sharding``, by one program, even where none is to be compiled."""
+def _resharded(array: Array, sharding: Sharding) -> Any:
+    """``array`` with ``sharding``, by one program, even where none is to be compiled."""
     with config.override(disable_jit=False):
-        return _laying_out(sharding)(array)
+        return _reshard(sharding)(array)
 
 
 @memoized(64)
-def _laying_out(sharding: Sharding) -> Any:
+def _reshard(sharding: Sharding) -> Any:
     return jit(_itself, out_shardings=sharding)
 
 
@@ -316,7 +316,7 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
         if local == global_sharding == array.sharding:
             return array
         if not array.is_fully_addressable and array.sharding != global_sharding:
-            array = _laid_out_as(array, global_sharding)
+            array = _resharded(array, global_sharding)
         tiles = zip(
             global_sharding.tiles, local.tiles or (1,) * len(global_sharding.tiles), strict=False
         )

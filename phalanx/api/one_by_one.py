@@ -70,11 +70,11 @@ def spread(values: Sequence[Any], roles: Roles, mesh: Any, kind: type[NamedShard
     if enclosing():
         return list(values)
 
-    def lie(x: Any, role: Role) -> Any:
+    def over_mesh(x: Any, role: Role) -> Any:
         if isinstance(x, Tracer):
             return x
         spec = P.of(tuple([tuple(map(str, cutting)) for cutting in role.layout]))
         spec = spec.update(reduced=set(map(str, role.reduced)))
         return moved(as_array(x), kind(mesh, spec))
 
-    return [lie(x, r) for x, r in zip(values, roles, strict=True)]
+    return [over_mesh(x, r) for x, r in zip(values, roles, strict=True)]

@@ -59,7 +59,7 @@ from phalanx.core.refs import refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.runtime import backend
-from phalanx.run.spanning import Sharing
+from phalanx.run.spanning import SpannedAxis
 from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
@@ -137,8 +137,8 @@ class Pmapped(StagedFunction):
             return self.devices or of_all, None
         return self.devices, group_of(self.devices, self.who)
 
-    def _sharing(self, group: Group, sizes: Axes) -> Sharing:
-        return Sharing(self.who, group, self.devices, *sizes[0])
+    def _span(self, group: Group, sizes: Axes) -> SpannedAxis:
+        return SpannedAxis(self.who, group, self.devices, *sizes[0])
 
     def _context(self, arguments: CallArgs) -> _Context:
         names, types = arguments.names, array_types(arguments.types)
@@ -166,9 +166,9 @@ class Pmapped(StagedFunction):
 
     def _trace(self, arguments: CallArgs, context: _Context) -> TracedFunction:
         ins, sizes, types = context.in_axes, context.axis_sizes, array_types(arguments.types)
-        sharing = context.processes and self._sharing(context.processes, sizes)
+        span = context.processes and self._span(context.processes, sizes)
         at_once = as_reproducible(self.at_once, self.reproducible, self.who)
-        with self._entered(sizes, sharing), inside_lanes(at_once):
+        with self._entered(sizes, span), inside_lanes(at_once):
             lanes = [r.inner(t, sizes) for t, r in zip(types, ins, strict=True)]
             flat, staged = self._stage(arguments, lanes)
         program, captured, written = staged
@@ -188,12 +188,12 @@ class Pmapped(StagedFunction):
             "at_once": at_once,
         }
         anywhere = context.devices is None and self.axes.mesh is None
-        if is_reproducible(at_once) and on_operands() and anywhere and sharing is None:
+        if is_reproducible(at_once) and on_operands() and anywhere and span is None:
             prim, where = vectorized, {}
-        elif sharing is None:
+        elif span is None:
             prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
         else:
-            prim, where = spanned, {"sharing": sharing}
+            prim, where = spanned, {"span": span}
         every = [*[typeof(c) for c in loaded(captured)], *types]
         mapped_program = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
         refuse_in_lanes(mapped_program, self.who)
@@ -207,12 +207,12 @@ class Pmapped(StagedFunction):
         return (*outs, *(ins[i] for i in flat.stored))
 
     @contextmanager
-    def _entered(self, sizes: Axes, sharing: Sharing | None = None) -> Generator[None]:
+    def _entered(self, sizes: Axes, span: SpannedAxis | None = None) -> Generator[None]:
         """While the function is traced in one lane; a ``shard_map`` takes axes of the mesh that
         are left."""
         mesh = self.axes.mesh
         if mesh is None:
-            bound = sizes if sharing is None else ((sharing.axis, sharing),)
+            bound = sizes if span is None else ((span.axis, span),)
             with axes.binding(*bound), inside(self.who):
                 yield
         else:
@@ -296,7 +296,7 @@ class Pmapped(StagedFunction):
         program = self.trace(*args, **kwargs).program
         (equation,) = program.equations
         if equation.prim is spanned:
-            return equation.params["sharing"].share.placement
+            return equation.params["span"].shard.placement
         local = tuple(backend().local_devices())
         mesh = placement.mesh_of(program, local)
         return placement.placements(program, mesh, local[:1])[0]

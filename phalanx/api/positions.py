@@ -69,7 +69,7 @@ def positions_of(
             f"at {user_location()}; give the shard_map an axis more in place of the pmap, or the "
             "pmap a mesh, of which the shard_map can take the axes that are left"
         )
-    current = _meant(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
+    current = _resolve_mesh(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
     missing = sorted(names - set(current.axis_names))
     if missing:
         raise ValueError(
@@ -101,7 +101,7 @@ def _same(mesh: AnyMesh | None, outer: Positions, who: str) -> AnyMesh:
     return outer.mesh
 
 
-def _meant(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
+def _resolve_mesh(mesh: AnyMesh | None, leaves: Sequence[Any], who: str) -> AnyMesh:
     """``mesh``, or the mesh of that shape that is meant: the current one, or that of an argument.
 
     Where none is known, the devices are those over which the program turns out to run.

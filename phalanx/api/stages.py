@@ -324,9 +324,8 @@ def watching(watch: Callable[..., None], *lists: Watches) -> Generator[None]:
             watches.remove(watch)
 
 
-def tell_of(traced: Traced, leaves: Sequence[Any] | None = None) -> None:
-    """Tell whoever wants to know that a function was compiled, for a call with ``leaves``, or ahead
-    of time."""
+def notify_compiled(traced: Traced, leaves: Sequence[Any] | None = None) -> None:
+    """Tell watches that ``traced`` was compiled, for a call with ``leaves`` or ahead of time."""
     for watch in on_compiled:
         watch(traced)
     for watch in on_compiled_call:
@@ -415,7 +414,7 @@ class Lowered(AheadOfTime):
         options = self._traced.compiler_options | (compiler_options or {})
         compiled = self._planned.compile(options)
         self._inputs.warn_of_donated(compiled)
-        tell_of(Traced(self._traced))
+        notify_compiled(Traced(self._traced))
         return Compiled(self._traced, self._whole, compiled, self._inputs)
 
     def _check_platform(self) -> None:
@@ -488,7 +487,7 @@ class Compiled(AheadOfTime):
     @property
     def output_shardings(self) -> Any:
         """How the results lie."""
-        return self.out_tree.unflatten(self._results_lie)
+        return self.out_tree.unflatten(self._result_shardings)
 
     @property
     def input_formats(self) -> Any:
@@ -506,12 +505,12 @@ class Compiled(AheadOfTime):
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, and how they lie."""
         types = self._traced.results(self._traced.program.output_types)
-        return self.out_tree.unflatten(list(map(struct, types, self._results_lie)))
+        return self.out_tree.unflatten(list(map(struct, types, self._result_shardings)))
 
     out_avals = out_info
 
     @property
-    def _results_lie(self) -> list[Sharding]:
+    def _result_shardings(self) -> list[Sharding]:
         return [s.sharding for s in self._traced.results(self._compiled.out_sigs)]
 
     def __getattr__(self, name: str) -> NoReturn:

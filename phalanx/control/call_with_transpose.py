@@ -42,7 +42,7 @@ class LinearRule:
         """The rule of a function that closes over values: they become its first operands."""
 
         def explicit(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            size = len(residuals) - len(closure.closed)
+            size = len(residuals) - len(closure.captured)
             return closure.run(lambda *xs: transposed(xs[:size], xs[size:]), [*residuals, *cts])
 
         return cls(name, explicit, count)

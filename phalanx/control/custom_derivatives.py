@@ -93,15 +93,15 @@ def bind_with_rules(
         name: what to call the program.
         check: looks at the results where no operand is differentiated and no rule is of use.
     """
-    xs, closed = _resolved(operands, reach)
-    if _recording(current(), (*xs, *(v for _, v in closed))):
-        return _bind_program(prim, function, xs, make_rule, closed, name)
+    xs, pairs = _resolved(operands, reach)
+    if _recording(current(), (*xs, *(v for _, v in pairs))):
+        return _bind_program(prim, function, xs, make_rule, pairs, name)
     if all(differentiated(x) is None for x in xs):
         results = function(*xs)
         if check is not None:
             check(results)
         return results
-    outer, values = _columns(closed)
+    outer, values = _columns(pairs)
     closure = Closure.here(outer)
     program = Applied(lambda operands: closure.run(function, operands))
     return prim(*values, *xs, program=program, rule=make_rule(closure), closed=len(values))
@@ -116,8 +116,8 @@ def bind_program(
     name: str,
 ) -> Sequence[Any]:
     """The same, for rules that are of use not to derivatives alone: always with a program."""
-    xs, closed = _resolved(operands, reach)
-    return _bind_program(prim, function, xs, make_rule, closed, name)
+    xs, pairs = _resolved(operands, reach)
+    return _bind_program(prim, function, xs, make_rule, pairs, name)
 
 
 def _resolved(
@@ -127,8 +127,8 @@ def _resolved(
     trace = current()
     candidates = [(x, resolve(x, trace)) for x in closed_over(*reach)]
     # what does not live here was left in a container by something else, or needs no operand
-    closed = [(x, v) for x, v in candidates if _lives_in(trace, v)]
-    return [resolve(x, trace) for x in operands], closed
+    pairs = [(x, v) for x, v in candidates if _lives_in(trace, v)]
+    return [resolve(x, trace) for x in operands], pairs
 
 
 def _bind_program(
@@ -136,13 +136,13 @@ def _bind_program(
     function: Flat,
     xs: Sequence[Any],
     make_rule: Callable[[Closure], Any],
-    closed: Sequence[tuple[Any, Any]],
+    pairs: Sequence[tuple[Any, Any]],
     name: str,
 ) -> Sequence[Any]:
     """The same where a program is recorded, which then holds the function as a program."""
     program, captured = stage(function, [typeof(x) for x in xs], name)
     captured_ids = {id(x) for x in captured}
-    only_rules, values = _columns([(x, v) for x, v in closed if id(x) not in captured_ids])
+    only_rules, values = _columns([(x, v) for x, v in pairs if id(x) not in captured_ids])
     unused = [Var(typeof(v)) for v in values]
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]

@@ -65,17 +65,17 @@ class VmapRule:
         self.name = name
         self.on_lanes = on_lanes
         self.closure = closure
-        self.total = len(closure.closed) + count
+        self.total = len(closure.captured) + count
         self.linear = (False,) * self.total
 
     def asked(self, moving: Marks) -> bool:
         """Whether there is something to ask: any argument has lanes."""
-        return any(moving[len(self.closure.closed) :])
+        return any(moving[len(self.closure.captured) :])
 
     def run(self, axis: Axis, moving: Marks, operands: Sequence[Any]) -> OnLanes:
         """The results, where the first operands are the values that the function closes over."""
         marks: list[bool] = []
-        own = moving[len(self.closure.closed) :]
+        own = moving[len(self.closure.captured) :]
 
         def flat(*xs: Any) -> Sequence[Any]:
             results, with_lanes = self.on_lanes(axis.size, own, xs)
@@ -88,7 +88,7 @@ class VmapRule:
         return self.name
 
 
-def _closed(operands: Sequence[Any], rule: LanesRule, closed: int) -> int:
+def _all_consts(operands: Sequence[Any], rule: LanesRule, closed: int) -> int:
     """How many operands are closed over: lifted constants, which come first, are of them."""
     return len(operands) - rule.total + closed
 
@@ -133,11 +133,11 @@ def _jvp(
     closed: int,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     active = tuple([t is not ZERO for t in tangents])
-    if any(active[: _closed(primals, rule, closed)]):
+    if any(active[: _all_consts(primals, rule, closed)]):
         return call.rule("jvp", call.subprograms)(primals, tangents, program=program)
     pair = paired(frame_of_one(program=program), active)
     nonzero = _with_tangents(program, rule, pair.nonzero)
-    both = _giving(pair.frame.programs[0], program, pair.nonzero, nonzero)
+    both = _with_zero_tangents(pair.frame.programs[0], program, pair.nonzero, nonzero)
     tangent_rule = WithTangents(rule, active[len(active) - rule.total :], nonzero)
     operands = [*primals, *dense(tangents, types_of(primals), active)]
     results = custom_vmap(*operands, program=both, rule=tangent_rule, closed=closed)
@@ -148,7 +148,7 @@ def _jvp(
 def _linearize(
     active: Marks, /, *primals: Any, program: Program, rule: LanesRule, closed: int
 ) -> Derivative:
-    if any(active[: _closed(primals, rule, closed)]):
+    if any(active[: _all_consts(primals, rule, closed)]):
         return call.rule("linearize")(active, *primals, program=program)
     own = active[len(active) - rule.total :]
     in_tangents = all([m or not a for a, m in zip(own, rule.linear, strict=True)])
@@ -171,7 +171,7 @@ def _linearize(
     else:
         known = (True,) * len(active)
         alone = TangentsAlone(rule, own, nonzero, len(stored))
-    half = _giving(halves.linear.programs[0], program, halves.nonzero, nonzero)
+    half = _with_zero_tangents(halves.linear.programs[0], program, halves.nonzero, nonzero)
     second = _with_known(half, program, known)
     types = types_of(primals)
 
@@ -194,7 +194,7 @@ def _with_tangents(program: Program, rule: LanesRule, found: Marks) -> Marks:
     return tuple([dtypes.is_inexact(t.dtype) for t in program.output_types])
 
 
-def _giving(program: Program, whole: Program, found: Marks, nonzero: Marks) -> Program:
+def _with_zero_tangents(program: Program, whole: Program, found: Marks, nonzero: Marks) -> Program:
     """``program``, whose last results are the tangents that ``found`` marks, with zeros for the
     others of those that ``nonzero`` marks."""
     if found == nonzero:
@@ -206,7 +206,7 @@ def _giving(program: Program, whole: Program, found: Marks, nonzero: Marks) -> P
         present = [*[True] * first, *selected(found, nonzero)]
         return filled(program, types, present)
 
-    return memoize_on(program, ("giving", found, nonzero), make)
+    return memoize_on(program, ("with zero tangents", found, nonzero), make)
 
 
 def _typed(primals: Sequence[Any], active: Marks) -> Iterable[tuple[Any, ArrayType, bool]]:
@@ -227,7 +227,7 @@ def _transpose(
     cts: tuple[Any, ...], /, *operands: Any, program: Program, rule: LanesRule, closed: int
 ) -> Sequence[Any]:
     linear = tuple([isinstance(x, Linear) for x in operands])
-    if any(linear[: _closed(operands, rule, closed)]) or not _inexact(program, linear):
+    if any(linear[: _all_consts(operands, rule, closed)]) or not _inexact(program, linear):
         return call.rule("transpose")(cts, *operands, program=program)
     nonzero = tuple([ct is not ZERO for ct in cts])
     back = transposed(frame_of_one(program=program), linear, nonzero)

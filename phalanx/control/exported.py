@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from phalanx.control.in_turn import in_turn
+from phalanx.control.sequential import sequential
 from phalanx.core.builder import Builder, Value
 from phalanx.core.platforms import names_of
 from phalanx.core.primitive import NoRule, OnDevices, Primitive
@@ -85,7 +85,7 @@ exported: Primitive = Primitive(
     _lower,
     linearize=_OPAQUE,
     transpose=_OPAQUE,
-    batch=in_turn(lambda: exported),
+    batch=sequential(lambda: exported),
     multi=True,
     on_devices=OnDevices(requested_sharding=_requested),
     doc="main(operands) of a module that was written before; func.call",

@@ -149,7 +149,7 @@ def _carry_state(prim: Callable[[], Primitive]) -> Rule:
     def rule(rewrite: Rewrite, state: Any, /, *operands: Any, **params: Any) -> StateAndResults:
         frame = frame_of(prim(), params)
         carrying = frame.rewritten(rewrite, (frame.state,), (frame.state,))
-        every = frame.with_first([state], operands)
+        every = frame.prepended([state], operands)
         after, *results = bind_frame(prim(), every, params, carrying)
         return after, results
 

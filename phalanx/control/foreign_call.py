@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import Location
-from phalanx.control.in_turn import in_turn
+from phalanx.control.sequential import sequential
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.ffi_records import ForeignFunction, Layouts
@@ -105,10 +105,10 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, foreign: Foreign) ->
     if foreign.has_side_effect and axis.padding:
         called = without_padding(axis, leading(values[0], dims[0], axis.size), False)
         values, dims = (called, *values[1:]), (0, *dims[1:])
-    return _in_turn(axis, values, dims, foreign=foreign)
+    return _sequential(axis, values, dims, foreign=foreign)
 
 
-_in_turn = in_turn(lambda: foreign_call)
+_sequential = sequential(lambda: foreign_call)
 
 
 def _at_once(axis: Axis, values: Operands, dims: LaneDims, foreign: Foreign) -> Batched:

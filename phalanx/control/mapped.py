@@ -99,7 +99,7 @@ def _varying_as_cut(program: Program, outs: Roles) -> Program:
     return program.update(equations=[*program.equations, *after], outputs=outputs)
 
 
-def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
+def _over_mesh_axes(axis: Axis, params: dict[str, Any]) -> Axis:
     """``axis``, dealt out along the mesh axes over which its lanes are to lie.
 
     These are such along which all positions do the same, so that each can do it for lanes of its
@@ -148,7 +148,7 @@ def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
 
 
 def _batch(axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any) -> Any:
-    return _batch_lanes(_dealt_out(axis, params), values, dims, **params)
+    return _batch_lanes(_over_mesh_axes(axis, params), values, dims, **params)
 
 
 def _layout(role: Role) -> Layout:

@@ -53,7 +53,7 @@ def _with_its_number(e: Equation, axis: Any, number: Atom) -> Equation:
         return e
     frame = frame_of(e.prim, e.params)
     taking = frame.rewritten(lambda p: _taking(p, axis), (FIXED,))
-    inputs = frame.with_first([number], e.inputs)
+    inputs = frame.prepended([number], e.inputs)
     if e.prim.user_rules is not None:  # its rules for derivatives are of no use any more
         (program,) = taking.programs
         return Equation(call, inputs, {"program": program}, e.outputs, e.location)

@@ -122,8 +122,8 @@ class _Differentiated:
         """The rule on lanes of all that has some, or whose tangent has."""
         count = self.rule.total
         own, of_tangents = moving[:count], moving[count:]
-        aside = [t is True for t in with_zeros(of_tangents, self.active)]
-        batched = tuple([a or b for a, b in zip(own, aside, strict=True)])
+        by_tangents = [t is True for t in with_zeros(of_tangents, self.active)]
+        batched = tuple([a or b for a, b in zip(own, by_tangents, strict=True)])
         marks: list[bool] = []
 
         def function(*xs: Any) -> list[Any]:

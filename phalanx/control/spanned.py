@@ -31,38 +31,38 @@ from phalanx.run.array import Signature
 from phalanx.run.calls import LoadedProgram
 from phalanx.run.execute import compile_program
 from phalanx.run.launched import not_compiled
-from phalanx.run.spanning import MultiProcessExecutable, Sharing
+from phalanx.run.spanning import MultiProcessExecutable, SpannedAxis
 from phalanx.transforms.dce import without_unused_inputs
 
 
 def _frame(
-    *, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce, sharing: Sharing
+    *, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce, span: SpannedAxis
 ) -> Frame:
-    return Frame((program,), ins, outs, Lanes(axes, sharing))
+    return Frame((program,), ins, outs, Lanes(axes, span))
 
 
-def _lower(b: Builder, *xs: Value, sharing: Sharing, **params: Any) -> NoReturn:
-    raise not_compiled(sharing.who, None)
+def _lower(b: Builder, *xs: Value, span: SpannedAxis, **params: Any) -> NoReturn:
+    raise not_compiled(span.who, None)
 
 
 def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) -> LoadedProgram:
     """What runs ``alone``, whose only equation is ``spanned``."""
     (equation,) = alone.equations
     params, program = dict(equation.params), equation.params["program"]
-    sharing: Sharing = params.pop("sharing")
+    span: SpannedAxis = params.pop("span")
     if not program.axes and not program.effects:
-        params |= {"devices": sharing.local_devices, "mesh": None}
+        params |= {"devices": span.local_devices, "mesh": None}
         local = memoize_on(alone, "here", lambda: _of_one(alone.input_types, params))
         return compile_program(local, sigs, donate)
-    share, ins = sharing.share, tuple(map(_cut_in, params["ins"]))
-    params |= {"devices": share.devices, "mesh": None, "lane_blocks": share.lane_blocks}
-    params["axes"] = ((share.axis, share.lane_blocks.size),)
-    types = tuple([share.whole(s.type, d) for s, d in zip(sigs, ins, strict=True)])
+    shard, ins = span.shard, tuple(map(_cut_in, params["ins"]))
+    params |= {"devices": shard.devices, "mesh": None, "lane_blocks": shard.lane_blocks}
+    params["axes"] = ((shard.axis, shard.lane_blocks.size),)
+    types = tuple([shard.whole(s.type, d) for s, d in zip(sigs, ins, strict=True)])
 
     def make() -> MultiProcessExecutable:
         outs = tuple(map(_cut_in, params["outs"]))
         unused = frozenset(range(len(ins))).difference(without_unused_inputs(program)[1])
-        return MultiProcessExecutable(_of_one(types, params), share, ins, outs, donate, unused)
+        return MultiProcessExecutable(_of_one(types, params), shard, ins, outs, donate, unused)
 
     # Not again for arrays that lie elsewhere in this process: others would not compile it again.
     settings = [value for value in params.values() if value is not program]

@@ -27,8 +27,8 @@ def _lower(
     b: Builder, *xs: Value, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce
 ) -> list[Value]:
     names = tuple([name for name, _ in axes])
-    dealt = tuple([Blocks(size, 1) for _, size in axes])
-    body = block(program, names, dealt, ins, outs, False, Chunks(at_once, b.target))
+    blocks = tuple([Blocks(size, 1) for _, size in axes])
+    body = block(program, names, blocks, ins, outs, False, Chunks(at_once, b.target))
     return b.inline(body.program, *xs)
 
 

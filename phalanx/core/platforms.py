@@ -24,19 +24,19 @@ class AnyDevice(Struct, frozen=True):
     id: int = 0
 
 
-_meant: dict[int, Any] = {}  # by numbers of the CPU's devices
+_described: dict[int, Any] = {}  # by numbers of the CPU's devices
 
 
 def describe_devices(devices: Sequence[Any]) -> None:
     """From now on the CPU's devices stand for ``devices``, which need not be here: where programs
     and meshes lie is decided as for these."""
-    _meant.update(enumerate(devices))
+    _described.update(enumerate(devices))
 
 
 def resolve_device(device: Any) -> Any:
     """What ``device`` stands for; mostly itself."""
-    if _meant and device.platform == "cpu":
-        return _meant.get(device.id, device)
+    if _described and device.platform == "cpu":
+        return _described.get(device.id, device)
     return device
 
 

@@ -533,14 +533,14 @@ class Primitive(Struct, frozen=True, eq=False):
         if self.subprograms is not None:  # whose rule knows the types of its programs
             return result
         if self.dims is None:  # parameters may be functions of the user's, which nobody keeps
-            return self._telling(result, types, params)
+            return self._with_axes(result, types, params)
         key = (self, result, *types, *params, *params.values())
         typed_results = _typed_results[key]
         if typed_results is None:
-            typed_results = _typed_results[key] = self._telling(result, types, params)
+            typed_results = _typed_results[key] = self._with_axes(result, types, params)
         return typed_results
 
-    def _telling(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
+    def _with_axes(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
         """``result``, which says along which axes it varies, and which cut it."""
         results = result if self.multi else (result,)
         varies: frozenset[Any] | tuple[frozenset[Any], ...]

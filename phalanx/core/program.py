@@ -326,11 +326,11 @@ class Frame(Struct, frozen=True):
             self,
             programs=tuple([change(p) for p in self.programs]),
             condition=self.condition and change(self.condition),
-            ins=tuple(self.with_first(ins, self.ins)),
+            ins=tuple(self.prepended(ins, self.ins)),
             outs=(*outs, *self.outs),
         )
 
-    def with_first(self, more: Iterable[T], values: Sequence[T]) -> list[T]:
+    def prepended(self, more: Iterable[T], values: Sequence[T]) -> list[T]:
         """``values``, one for each operand, with ``more`` inserted behind the choices, where the
         operands of the programs begin."""
         return [*self.choices(values), *more, *self.body_operands(values)]

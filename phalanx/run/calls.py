@@ -225,12 +225,12 @@ def with_watchers(call: Call, program: Program, is_of_user: bool = False) -> Cal
         return call
     run, taken = call.run, [i for i, _ in call.operands]
 
-    def telling(leaves: Sequence[Any]) -> Any:
+    def notifying(leaves: Sequence[Any]) -> Any:
         for watch in on_called:
             watch(program, [leaves[i] for i in taken], is_of_user)
         return run(leaves)
 
-    call.run = telling
+    call.run = notifying
     return call
 
 

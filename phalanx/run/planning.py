@@ -114,7 +114,7 @@ def _axes_of_types(program: Program) -> NamedSharding | None:
     return NamedSharding(mesh, P(names)) if names else None  # type: ignore[arg-type]
 
 
-def as_types_say(program: Program) -> list[Sharding | None]:
+def type_shardings(program: Program) -> list[Sharding | None]:
     """How each output lies, as its type says; None where types say nothing."""
     mesh = _mesh_of_types(program)
     if mesh is None:
@@ -136,7 +136,7 @@ def inferred_outputs(
     """
     pairs = zip(program.inputs, inputs, strict=True)
     there: dict[Atom, Sharding] = {v: s for v, s in pairs if s.is_over(devices)}
-    triples = zip(program.outputs, program.output_types, as_types_say(program), strict=True)
+    triples = zip(program.outputs, program.output_types, type_shardings(program), strict=True)
     return [by if t.spec is not None else there.get(a, by) for a, t, by in triples]
 
 

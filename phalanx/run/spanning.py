@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from phalanx.processes.member import Group
 
 
-class Share(Struct, frozen=True):
+class LaneShard(Struct, frozen=True):
     """Which lanes of an axis this process has, and which devices run them.
 
     Attributes:
@@ -58,7 +58,9 @@ class Share(Struct, frozen=True):
     axis: Any
 
     @classmethod
-    def of(cls, axis: Any, rows: Sequence[int], devices: Sequence[Sequence[Any]], me: int) -> Share:
+    def of(
+        cls, axis: Any, rows: Sequence[int], devices: Sequence[Sequence[Any]], me: int
+    ) -> LaneShard:
         """That of process ``me``, where process ``p`` has ``rows[p]`` lanes and ``devices[p]``."""
         length = max(Blocks(n, len(d)).length for n, d in zip(rows, devices, strict=True))
         counts: list[int] = []
@@ -122,7 +124,7 @@ class Share(Struct, frozen=True):
         return PmapSharding(mesh, PartitionSpec(*entries))
 
 
-class Sharing:
+class SpannedAxis:
     """The lanes of ``axis``: this process has ``rows``, others have some.
 
     How many those have they tell each other when somebody asks. What does not depend on it needs
@@ -160,13 +162,13 @@ class Sharing:
             raise
 
     @functools.cached_property
-    def share(self) -> Share:
+    def shard(self) -> LaneShard:
         """Which of the lanes those of this process are."""
         every = backend().devices() if self.devices is None else self.devices
         order = sorted(self.group.processes)
         own = [[d for d in every if d.process_index == p] for p in order]
         me = order.index(backend().process_index())
-        return Share.of(self.axis, self.every, own, me)
+        return LaneShard.of(self.axis, self.every, own, me)
 
     @property
     def local_devices(self) -> tuple[Any, ...] | None:
@@ -207,23 +209,23 @@ class MultiProcessExecutable(LoadedProgram):
     def __init__(
         self,
         program: Program,
-        share: Share,
+        shard: LaneShard,
         ins: Sequence[int | None],
         outs: Sequence[int | None],
         donate: tuple[int, ...],
         unused: frozenset[int],
     ) -> None:
-        types = zip(program.input_types, map(share.everywhere, ins), strict=True)
+        types = zip(program.input_types, map(shard.everywhere, ins), strict=True)
         compiled = compile_program(program, [Signature.of(t, s) for t, s in types], donate)
         assert isinstance(compiled, Runnable), "nothing in it is launched by itself"
-        self._share, self._ins, self._outs, self.donate = share, ins, outs, compiled.donate
-        self._places = [share.sharding_along(dim) for dim in ins]
-        first = Sharding(share.local_devices[:1])
+        self._shard, self._ins, self._outs, self.donate = shard, ins, outs, compiled.donate
+        self._places = [shard.sharding_along(dim) for dim in ins]
+        first = Sharding(shard.local_devices[:1])
         places = zip(self._places, ins, strict=True)
-        self.in_shardings = [p if dim is None or share.fits else first for p, dim in places]
+        self.in_shardings = [p if dim is None or shard.fits else first for p, dim in places]
         results = zip(program.output_types, outs, strict=True)
         self.out_sigs = [
-            Signature.of(_with_rows(t, dim, share.part), share.sharding_along(dim))
+            Signature.of(_with_rows(t, dim, shard.part), shard.sharding_along(dim))
             for t, dim in results
         ]
         self.executable, self.names = compiled.executable, compiled.names
@@ -231,7 +233,7 @@ class MultiProcessExecutable(LoadedProgram):
         self.unused = unused
         self.compared = self._launched = compiled.executable.for_parts(
             [(sig.type, sig.sharding) for sig in self.out_sigs],
-            f"{compiled.name} of {share.lanes_in_words}",
+            f"{compiled.name} of {shard.lanes_in_words}",
         )
         self._fixed, self._checked, self._name = compiled.fixed, compiled.checked, compiled.name
 
@@ -261,7 +263,7 @@ class MultiProcessExecutable(LoadedProgram):
 
     def _is_taken(self, x: DeviceArray, i: int) -> bool:
         """Whether operand ``i`` is ``x`` itself, on some device, and not a copy made of it."""
-        as_it_is = self._ins[i] is None or self._share.fits
+        as_it_is = self._ins[i] is None or self._shard.fits
         return as_it_is and x.sharding.overlaps(self._places[i])
 
     def _part(self, x: DeviceArray, dim: int | None, place: Sharding) -> DeviceArray:
@@ -270,21 +272,21 @@ class MultiProcessExecutable(LoadedProgram):
         Raises:
             DeviceError: it has parts in other processes, and is no row or value of this one.
         """
-        share = self._share
+        shard = self._shard
         if not x.sharding.is_fully_addressable and (dim is not None or not x.is_fully_replicated):
             raise DeviceError(
                 f"{self._name}: the pmap at {user_location()} maps rows of each process, and takes "
                 f"or captures {x.aval}, an array over processes. Give mesh=, with which arrays "
                 "over processes are mapped, or gather it (multihost_utils.process_allgather)"
             )
-        if dim is None or share.fits:
+        if dim is None or shard.fits:
             return moved(x, place)
-        rows = np.minimum(np.arange(share.part), share.rows - 1)
-        alone = moved(x, Sharding(share.local_devices[:1]))
+        rows = np.minimum(np.arange(shard.part), shard.rows - 1)
+        alone = moved(x, Sharding(shard.local_devices[:1]))
         return moved(move(lanes_at(move(alone, dim, 0), rows.tolist()), 0, dim), place)
 
     def _own(self, y: DeviceArray, dim: int | None) -> DeviceArray:
         """The rows of the part ``y`` that are no padding."""
-        if dim is None or self._share.fits:
+        if dim is None or self._shard.fits:
             return y
-        return slice_dim(y, 0, self._share.rows, dim)
+        return slice_dim(y, 0, self._shard.rows, dim)

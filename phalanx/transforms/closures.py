@@ -51,14 +51,14 @@ def _attributes(x: Any) -> Iterable[Any]:
     return getattr(x, "__dict__", {}).values()
 
 
-class _Rebound(InnerTrace):
+class _SubstitutionTrace(InnerTrace):
     """Puts ``values`` in the place of what a function closes over, for its parent to process."""
 
     __slots__ = ("values",)
 
-    def __init__(self, parent: Trace, closed: Sequence[Any], values: Sequence[Any]) -> None:
+    def __init__(self, parent: Trace, captured: Sequence[Any], values: Sequence[Any]) -> None:
         super().__init__(parent, parent.name)
-        self.values = {id(x): v for x, v in zip(closed, values, strict=True)}
+        self.values = {id(x): v for x, v in zip(captured, values, strict=True)}
 
     def find(self, x: Any) -> Any:
         """What stands for ``x``."""
@@ -78,7 +78,7 @@ class _Rebound(InnerTrace):
 def resolve(x: Any, trace: Trace | None) -> Any:
     """What stands for ``x`` in ``trace``."""
     while trace is not None:
-        if type(trace) is _Rebound:
+        if type(trace) is _SubstitutionTrace:
             x = trace.find(x)
         trace = trace.parent
     return x
@@ -88,21 +88,21 @@ class Closure(Struct, frozen=True):
     """The values that functions close over, and the named axes that were in scope for them, and
     facts on which it depends what they do."""
 
-    closed: tuple[Any, ...]
+    captured: tuple[Any, ...]
     scope: axes.Scope
     facts: tuple[Hashable, ...]
 
     @classmethod
-    def here(cls, closed: tuple[Any, ...]) -> Closure:
+    def here(cls, captured: tuple[Any, ...]) -> Closure:
         """The closure of functions that are called here, and later once more."""
-        return cls(closed, axes.scope(), axes.facts())
+        return cls(captured, axes.scope(), axes.facts())
 
     def run(self, function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
         """The results of a flat ``function``; the first operands are the values closed over."""
-        count = len(self.closed)
+        count = len(self.captured)
         with axes.only(self.scope, self.facts):
             if not count:
                 return list(function(*operands))
-            trace = _Rebound(current(), self.closed, operands[:count])
+            trace = _SubstitutionTrace(current(), self.captured, operands[:count])
             with running(trace):
                 return [trace.find(y) for y in function(*operands[count:])]

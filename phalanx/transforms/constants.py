@@ -73,7 +73,7 @@ def _with_constants(e: Equation, every: bool) -> Equation:
     if not constants:
         return e
     taking = frame.rewritten(lambda p: _taking(p, constants, every), (FIXED,) * len(constants))
-    return e.reframed(taking, inputs=frame.with_first(constants.values(), e.inputs))
+    return e.reframed(taking, inputs=frame.prepended(constants.values(), e.inputs))
 
 
 def _taking(program: Program, constants: dict[int, Literal], every: bool) -> Program:

@@ -142,8 +142,8 @@ def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> 
         return rule
     result = prim.result_type(types, params)
 
-    def laid_out(results: Any) -> Any:
-        """``results``, some of which may be ``ZERO``, lying as those of ``prim`` do."""
+    def typed(results: Any) -> Any:
+        """``results``, some of which may be ``ZERO`` with the shardings of those of ``prim``."""
         if not prim.multi:
             return resharded(results, result.spec)
         pairs = zip(results, result, strict=True)
@@ -153,9 +153,9 @@ def _rule(prim: Primitive, primals: tuple[Any, ...], params: dict[str, Any]) -> 
         out, linear = rule(active, *map(without_spec, operands), **params)
 
         def linear_in_place(*tangents: Any) -> Any:
-            return laid_out(linear(*map(without_spec, tangents)))
+            return typed(linear(*map(without_spec, tangents)))
 
-        return laid_out(out), linear_in_place
+        return typed(out), linear_in_place
 
     return in_place
 
@@ -236,7 +236,7 @@ def _linearize(
             inputs.append(DualTracer(trace, _variable(primal), variables[-1]))
         else:
             inputs.append(primal)
-    with running(trace), _running_aside(tangents):
+    with running(trace), _lifetime(tangents):
         pairs = [trace.split(y) for y in function(*inputs)]
     nonzero = tuple(t is not ZERO for _, t in pairs)
     outputs = [t for _, t in pairs if t is not ZERO]
@@ -248,7 +248,7 @@ def _linearize(
 linearize = leaving_nothing(_linearize)
 
 
-class _running_aside:
+class _lifetime:
     """End ``trace`` with the block, without making it the current one."""
 
     __slots__ = ("trace",)

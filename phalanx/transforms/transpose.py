@@ -136,7 +136,7 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
         if type(result) is Linear:
             cotangents.add(atom, ct)
     used: set[Atom] = {*cotangents.wholes, *cotangents.parts}
-    by_rule = _over_mesh if _tells_of_mesh(program) else _by_rule
+    by_rule = _over_mesh if _has_mesh(program) else _by_rule
     with replaying() as at:
         for equation, values in reversed(pending):
             if not used.isdisjoint(equation.outputs):
@@ -147,7 +147,7 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     return [cotangents.take(v) for v, x in pairs if type(x) is Linear]
 
 
-def _tells_of_mesh(program: Program) -> bool:
+def _has_mesh(program: Program) -> bool:
     """Whether types in ``program`` say how values lie."""
     results = [v for e in program.equations for v in e.outputs]
     return any([v.type.of_mesh for v in (*program.inputs, *results)])

@@ -75,7 +75,7 @@ def test_programs_take_more_operands_before_those_that_they_see(e: Equation) -> 
 
     wider = frame.rewritten(taking, (role,))
     assert wider.body_roles == (role, *frame.body_roles)
-    operands = frame.with_first([more], e.inputs)
+    operands = frame.prepended([more], e.inputs)
     assert wider.body_operands(operands) == [more, *frame.body_operands(e.inputs)]
     assert wider.choices(operands) == frame.choices(e.inputs)
 

@@ -15,7 +15,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.primitives.basis import move
 
 
-def in_turn(itself: Callable[[], Primitive]) -> BatchRule:
+def sequential(itself: Callable[[], Primitive]) -> BatchRule:
     """The batching rule of an operation with several results that runs once for every lane."""
 
     def rule(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:

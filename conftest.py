@@ -36,8 +36,8 @@ def _given(doctest_namespace):
 def _is_defined_in(finder, module, value):
     """Examples run where something is defined, not in the public place that it is known by."""
     if isinstance(value, type):
-        rooms = importlib.import_module("phalanx.base.known").ROOMS
-        return rooms.get(id(value), value.__module__) == module.__name__
+        modules = importlib.import_module("phalanx.base.known").MODULES
+        return modules.get(id(value), value.__module__) == module.__name__
     made = inspect.unwrap(value.fget if isinstance(value, property) else value)
     if hasattr(made, "__code__"):
         return made.__code__.co_filename == module.__file__

@@ -12,7 +12,7 @@ from typing import Any
 
 from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED
 from accelerators.subjects import Subject, subjects
-from phalanx.api.described import compiled_for, stand_for_them
+from phalanx.api.described import compiled_for, use_described_devices
 from phalanx.base.errors import DeviceError, MissingRule, PhalanxError
 from phalanx.cli.chips import described
 
@@ -20,7 +20,7 @@ from phalanx.cli.chips import described
 def main() -> None:
     chips, gpu, kind, start, every = sys.argv[1:]
     devices = described(chips, gpu or None)
-    stand_for_them(devices)
+    use_described_devices(devices)
     numbered = enumerate(s for s in subjects(len(devices)) if kind in ("", s.kind))
     for number, subject in islice(numbered, int(start), None, int(every)):
         head = {"number": number, "kind": subject.kind, "name": subject.name}

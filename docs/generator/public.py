@@ -16,7 +16,7 @@ import numpy as np
 
 import phalanx
 from docs.generator.subjects import SUBJECTS
-from phalanx.base.known import ROOMS
+from phalanx.base.known import MODULES
 from phalanx.core.absent import ABSENT
 from phalanx.run.array import DeviceArray
 
@@ -174,7 +174,7 @@ def _home(value: Any) -> str:
             return ""
         return ".".join(path.relative_to(_PACKAGE.parent).with_suffix("").parts)
     kind = value if isinstance(value, type) else type(value)
-    return ROOMS.get(id(kind)) or getattr(value, "__module__", None) or kind.__module__ or ""
+    return MODULES.get(id(kind)) or getattr(value, "__module__", None) or kind.__module__ or ""
 
 
 _PACKAGE = Path(inspect.getfile(phalanx)).parent

@@ -14,7 +14,7 @@ from phalanx.core.platforms import describe_devices, platform_of
 from phalanx.run.backend import Executable
 
 
-def stand_for_them(devices: Sequence[Any]) -> None:
+def use_described_devices(devices: Sequence[Any]) -> None:
     """Divide the CPU into devices that stand for ``devices`` from now on, to trace programs on."""
     config.update("platforms", "cpu")
     config.update("num_cpu_devices", len(devices))

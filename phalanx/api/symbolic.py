@@ -37,7 +37,7 @@ class SymbolicScope:
         one = isinstance(constraints_str, str)
         self.known = Lengths((constraints_str,) if one else tuple(constraints_str))
         for text in self.known.constraints:
-            _say(self.known, text)
+            _assume(self.known, text)
 
     def __repr__(self) -> str:
         return f"SymbolicScope({', '.join(self.known.constraints)})"
@@ -165,16 +165,16 @@ def _evaluated(scope: Lengths, node: ast.expr, spec: Any) -> Any:
     _refuse(spec, "symbolic_shape")
 
 
-def _say(scope: Lengths, text: str) -> None:
+def _assume(scope: Lengths, text: str) -> None:
     """Tell ``scope`` what ``text`` says."""
     parsed = _parsed(text, "SymbolicScope")
     if not isinstance(parsed, ast.Compare) or len(parsed.ops) != 1:
         _refuse(text, "SymbolicScope")
     low, high = [_evaluated(scope, side, text) for side in (parsed.left, *parsed.comparators)]
     if isinstance(parsed.ops[0], ast.Eq):
-        scope.say_equal(low, high)
+        scope.assume_equal(low, high)
     elif isinstance(parsed.ops[0], (ast.GtE, ast.LtE)):
-        scope.say(*((low, high) if isinstance(parsed.ops[0], ast.LtE) else (high, low)))
+        scope.assume(*((low, high) if isinstance(parsed.ops[0], ast.LtE) else (high, low)))
     else:
         _refuse(text, "SymbolicScope")
 

@@ -785,7 +785,7 @@ _AT_THE_IMPORT: Any = (  # the line of the user's that imports us
 )
 
 
-def _tell_of_misspelt() -> None:
+def _warn_of_misspelt() -> None:
     """Warn of variables of the environment that are nearly the name of an option's."""
     variables = {v for option in OPTIONS.values() for v in option.variables}
     bare = {v.removeprefix("PHALANX_"): v for v in variables if v.startswith("PHALANX_")}
@@ -801,5 +801,5 @@ def _tell_of_misspelt() -> None:
 
 
 read_environment()
-_tell_of_misspelt()
+_warn_of_misspelt()
 config = Config()

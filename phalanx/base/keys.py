@@ -34,10 +34,10 @@ def key_of(value: Any) -> Hashable:
         return value
     if kind is tuple:
         return tuple([x if class_of(x) in PLAIN else key_of(x) for x in value])
-    way = _young(kind) or _ways[kind]
-    if way is None:
-        way = _ways[kind] = _way_of(kind)
-    return way(value)
+    rule = _recent(kind) or _rules[kind]
+    if rule is None:
+        rule = _rules[kind] = _rule_of(kind)
+    return rule(value)
 
 
 # Equal ones of the same class are the same, and nothing of another class equals them, but for
@@ -62,19 +62,19 @@ _BOOL, _FLOAT, _COMPLEX, _SCALAR, _SET, _OBJECT = map(
     _Mark, ("bool", "float", "complex", "scalar", "frozenset", "object")
 )
 _double, _two_doubles = struct.Struct("<d").pack, struct.Struct("<2d").pack
-Way = Callable[[Any], Hashable]
+KeyRule = Callable[[Any], Hashable]
 
-_OF_NUMBERS: dict[type, Way] = {
+_OF_NUMBERS: dict[type, KeyRule] = {
     bool: lambda x: (_BOOL, x),
     float: lambda x: (_FLOAT, _double(x)),
     complex: lambda x: (_COMPLEX, _two_doubles(x.real, x.imag)),
 }
-_ways: Recent[Way] = Recent(1024)
-_young = _ways.peek
+_rules: Recent[KeyRule] = Recent(1024)
+_recent = _rules.peek
 _TUPLES: tuple[type, ...] = (tuple,)
 
 
-def _way_of(kind: Any) -> Way:
+def _rule_of(kind: Any) -> KeyRule:
     """What makes a part of a key of an object of class ``kind``."""
     if kind in _OF_NUMBERS:
         return _OF_NUMBERS[kind]

@@ -8,13 +8,13 @@ from typing import Any, ForwardRef
 
 from msgspec import StructMeta
 
-ROOMS: dict[int, str] = {}  # by id, of what is known by a public place: what module defines it
+MODULES: dict[int, str] = {}  # by id, of what is known by a public place: what module defines it
 
 
 def known_by(place: str, name: str, value: Any) -> None:
     """Let a function or class of ours be known by the public ``place`` where users find it.
 
-    That is what ``repr``, pickles and tracebacks name then, and not the room that it lies in. A
+    That is what ``repr``, pickles and tracebacks name then, and not the module that it is in. A
     package goes before modules in it; else the place that comes first stays. Records are left out:
     their signatures are read from annotations, with the names of their module.
     """
@@ -22,10 +22,10 @@ def known_by(place: str, name: str, value: Any) -> None:
         return
     if isinstance(value, StructMeta) or value.__name__ != name.rpartition(".")[2]:
         return  # or a second name
-    placed = id(value) in ROOMS or value.__module__ == "phalanx.errors"  # as all errors are
+    placed = id(value) in MODULES or value.__module__ == "phalanx.errors"  # as all errors are
     if placed and not value.__module__.startswith(f"{place}."):
         return
-    room = ROOMS.setdefault(id(value), value.__module__)
+    module = MODULES.setdefault(id(value), value.__module__)
     if isinstance(value, FunctionType):
         value.__qualname__ = name
         within = inspect.unwrap(value)  # which others ask for the place in its stead
@@ -34,14 +34,14 @@ def known_by(place: str, name: str, value: Any) -> None:
     elif value.__module__ != place and "__firstlineno__" in vars(value):
         del value.__firstlineno__  # a line of another file
     if isinstance(value, type) and "__annotations__" in vars(value):
-        _name_room(value.__annotations__, room)
+        _name_module(value.__annotations__, module)
     value.__module__ = place
 
 
-def _name_room(annotations: dict[str, Any], room: str) -> None:
+def _name_module(annotations: dict[str, Any], module: str) -> None:
     """Let strings among ``annotations`` of a class be read where the class was written."""
     for name, annotation in annotations.items():
         if isinstance(annotation, ForwardRef):  # of a named tuple
             annotation = annotation.__forward_arg__
         if isinstance(annotation, str):
-            annotations[name] = ForwardRef(annotation, module=room, is_class=True)
+            annotations[name] = ForwardRef(annotation, module=module, is_class=True)

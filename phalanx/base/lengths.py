@@ -80,7 +80,7 @@ class Lengths:
 
     # ---- what is said of them ----
 
-    def say(self, low: Any, high: Any) -> None:
+    def assume(self, low: Any, high: Any) -> None:
         """``low <= high`` holds of these lengths.
 
         Raises:
@@ -107,14 +107,14 @@ class Lengths:
             high = min(high, more // -times)
         self._least[name] = low, high
 
-    def say_equal(self, x: Any, y: Any) -> None:
+    def assume_equal(self, x: Any, y: Any) -> None:
         """``x == y`` holds: what the one is, where it is one term, is replaced by the other.
 
         Not by what depends on it in turn, as in ``a == 2*b - a``.
         """
         terms = self.terms(x)
-        self.say(x, y)
-        self.say(y, x)
+        self.assume(x, y)
+        self.assume(y, x)
         independent = variables(x).isdisjoint(variables(y))
         if len(terms) == 1 and () not in terms and independent:
             ((monomial, times),) = terms.items()
@@ -196,7 +196,7 @@ class Length:
 
     __slots__ = ("__dict__", "_hash", "scope", "terms")
     __array_ufunc__ = None  # `ndarray * length` comes to us, not to NumPy
-    as_array: ClassVar[Callable[..., Any]]  # plugged in by the room that has operations
+    as_array: ClassVar[Callable[..., Any]]  # plugged in by the package that has operations
 
     def __init__(self, scope: Lengths, terms: Terms) -> None:
         self.scope = scope

@@ -189,8 +189,8 @@ def is_ours(file: str) -> bool:
 _LIBRARY = tuple(
     _PACKAGE + name
     for name in (
-        *(f"{room}{os.sep}" for room in ("numpy", "scipy", "nn", "random")),
-        *(f"{room}{os.sep}" for room in ("experimental", "example_libraries")),
+        *(f"{package}{os.sep}" for package in ("numpy", "scipy", "nn", "random")),
+        *(f"{package}{os.sep}" for package in ("experimental", "example_libraries")),
         "image.py",
         "base" + os.sep + "boundary.py",
     )

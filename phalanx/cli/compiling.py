@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from phalanx.api.described import compiled_for, stand_for_them
+from phalanx.api.described import compiled_for, use_described_devices
 from phalanx.api.stages import Traced, watching
 from phalanx.base.errors import OutOfMemory, PhalanxError
 from phalanx.base.plain import plain
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (PhalanxError, ValueError, OSError) as e:
         print(f"phalanx compile: {e}", file=sys.stderr)
         return 2
-    stand_for_them(devices)
+    use_described_devices(devices)
     table = Table(title=f"{len(devices)} x {devices[0].device_kind}", title_justify="left")
     for column in _COLUMNS:
         in_words = column in _COLUMNS[:2]

@@ -64,7 +64,7 @@ _RESULT_LYING: Final = {"out_sharding": None}
 _ROUNDED: Final[Values] = {
     "mode": (lambda mode: _EVEN if mode == "even" else _AWAY, lambda m: "even" if m else "away")
 }
-_RULES: Final = {"num_consts": 0, "symbolic_zeros": False}
+_RULES: Final = {"symbolic_zeros": False}
 _SEVERAL: Final[Values] = {"dim": (lambda dim: (dim,), lambda axes: axes[0])}
 _SUMMED: Final = {"dtype": "preferred_element_type"}
 _TYPED_AXES: Final[Values] = {

@@ -75,9 +75,9 @@ class LinearRule:
 
 
 def _differentiate(
-    dual: Dual, *args: Any, program: Program | Applied, rule: LinearRule, closed: int
+    dual: Dual, *args: Any, program: Program | Applied, rule: LinearRule, num_consts: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    params = {"program": program, "rule": rule, "closed": closed}
+    params = {"program": program, "rule": rule, "num_consts": num_consts}
     first_linear = len(args) - rule.count
     primals, tangents = zip(*[dual.split(a) for a in args], strict=True)
     with entering(dual.parent):
@@ -98,7 +98,7 @@ def _differentiate(
 
 
 def _transpose(
-    cts: tuple[Any, ...], *operands: Any, program: Program, rule: LinearRule, closed: int
+    cts: tuple[Any, ...], *operands: Any, program: Program, rule: LinearRule, num_consts: int
 ) -> list[Any]:
     first_linear = len(operands) - rule.count
     types = program.output_types

@@ -5,7 +5,7 @@ for them. Where a program is being recorded it holds the function as a program, 
 otherwise as the Python function, which so sees values wherever values are known. The rules stay
 Python functions: they run when, and as often as, a derivative needs them.
 
-The first operands, ``closed`` in number, are traced values that function and rules close over.
+The first operands, ``num_consts`` in number, are traced values that function and rules close over.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def bind_with_rules(
     outer, values = _columns(pairs)
     closure = Closure.here(outer)
     program = Applied(lambda operands: closure.run(function, operands))
-    return prim(*values, *xs, program=program, rule=make_rule(closure), closed=len(values))
+    return prim(*values, *xs, program=program, rule=make_rule(closure), num_consts=len(values))
 
 
 def bind_program(
@@ -149,7 +149,7 @@ def _bind_program(
     program = program.update(inputs=inputs)
     rule = make_rule(Closure.here((*captured, *only_rules)))
     every = [*captured, *values]
-    return prim(*every, *xs, program=program, rule=rule, closed=len(every))
+    return prim(*every, *xs, program=program, rule=rule, num_consts=len(every))
 
 
 def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -202,12 +202,12 @@ class RuleOperands(Struct, frozen=True):
     seen: tuple[Any, ...]
 
     @classmethod
-    def of(cls, dual: Dual, args: Sequence[Any], closed: int) -> RuleOperands:
-        """``args``; the first ``closed`` of them are closed over."""
+    def of(cls, dual: Dual, args: Sequence[Any], num_consts: int) -> RuleOperands:
+        """``args``; the first ``num_consts`` of them are closed over."""
         primals, tangents = _columns([dual.split(a) for a in args])
-        nonzero = tuple([t is not ZERO for t in tangents[closed:]])
-        dense = tuple([t for t in tangents[closed:] if t is not ZERO])
-        return cls(primals, nonzero, dense, (*args[:closed], *primals[closed:]))
+        nonzero = tuple([t is not ZERO for t in tangents[num_consts:]])
+        dense = tuple([t for t in tangents[num_consts:] if t is not ZERO])
+        return cls(primals, nonzero, dense, (*args[:num_consts], *primals[num_consts:]))
 
 
 def fitted(results: Sequence[Any], program: Program | Applied) -> tuple[Any, ...]:
@@ -230,7 +230,7 @@ def as_type(x: Any, type: ArrayType) -> Any:
 # ---- the primitives -----------------------------------------------------------------------------
 
 
-def _frame(*, program: Program | Applied, rule: _UserRule, closed: int) -> Frame:
+def _frame(*, program: Program | Applied, rule: _UserRule, num_consts: int) -> Frame:
     if isinstance(program, Program):
         return frame_of_one(program=program)
     return Frame((), (), ())
@@ -276,7 +276,7 @@ def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
         *,
         program: Program | Applied,
         rule: _UserRule,
-        closed: int,
+        num_consts: int,
     ) -> tuple[Sequence[Any], Dims | None]:
         places = ResultDims(axis, f"{kind}({rule})", own_lanes)
         if isinstance(program, Program):
@@ -284,7 +284,7 @@ def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
         else:
             vectorized = program.lanes(axis, dims, places)
         results = prim(
-            *values, program=vectorized, rule=rule.lanes(axis, dims, places), closed=closed
+            *values, program=vectorized, rule=rule.lanes(axis, dims, places), num_consts=num_consts
         )
         return results, places.dims
 
@@ -298,10 +298,10 @@ def _carry_state(prim: Flat) -> Rule:
     """The rule for effects: the state goes through the function, past the rules."""
 
     def carry(
-        rewrite: Rewrite, state: Any, *xs: Any, program: Program, rule: _UserRule, closed: int
+        rewrite: Rewrite, state: Any, *xs: Any, program: Program, rule: _UserRule, num_consts: int
     ) -> StateAndResults:
         after, *results = prim(
-            state, *xs, program=rewrite(program), rule=rule.with_state(), closed=closed + 1
+            state, *xs, program=rewrite(program), rule=rule.with_state(), num_consts=num_consts + 1
         )
         return after, results
 

@@ -77,12 +77,12 @@ class JvpRule:
 
 
 def _differentiate(
-    dual: Dual, *args: Any, program: Program | Applied, rule: JvpRule, closed: int
+    dual: Dual, *args: Any, program: Program | Applied, rule: JvpRule, num_consts: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    operands = RuleOperands.of(dual, args, closed)
+    operands = RuleOperands.of(dual, args, num_consts)
     if not operands.tangents:
         with entering(dual.parent):
-            out = custom_jvp(*operands.primals, program=program, rule=rule, closed=closed)
+            out = custom_jvp(*operands.primals, program=program, rule=rule, num_consts=num_consts)
         with entering(dual):
             via_closed = run(*operands.seen, program=program)
         return out, tuple(dual.split(y)[1] for y in via_closed)

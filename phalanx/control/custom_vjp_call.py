@@ -55,7 +55,7 @@ Backward = Callable[[Marks, Any, Sequence[Any]], Sequence[Any]]
 
 class VjpRule:
     """``forward(nonzero, operands)`` and
-    ``backward(nonzero, context, [*closed, *residuals, *cts])``.
+    ``backward(nonzero, context, [*captured, *residuals, *cts])``.
 
     The backward rule gives a cotangent, or ZERO, for each operand that is not closed over. Its
     ``cts`` may be ZERO, too.
@@ -154,14 +154,14 @@ def lanes_of_cotangent(ct: Any, dim: int | None, to: int | None, axis: Axis) -> 
 
 
 def _differentiate(
-    dual: Dual, *args: Any, program: Program | Applied, rule: VjpRule, closed: int
+    dual: Dual, *args: Any, program: Program | Applied, rule: VjpRule, num_consts: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    operands = RuleOperands.of(dual, args, closed)
+    operands = RuleOperands.of(dual, args, num_consts)
     if not operands.tangents:
         with entering(dual):
             _check_closed(dual, run(*operands.seen, program=program), rule)
         with entering(dual.parent):
-            out = custom_vjp(*operands.primals, program=program, rule=rule, closed=closed)
+            out = custom_vjp(*operands.primals, program=program, rule=rule, num_consts=num_consts)
         return out, (ZERO,) * len(out)
     with entering(dual):
         forward = rule.forward(operands.nonzero, operands.seen)
@@ -169,7 +169,7 @@ def _differentiate(
     with entering(dual.parent):
         out = fitted([dual.split(y)[0] for y in forward.results], program)
     types = tuple(typeof(y) for y in out)
-    residuals = [*operands.primals[:closed], *(dual.split(x)[0] for x in forward.residuals)]
+    residuals = [*operands.primals[:num_consts], *(dual.split(x)[0] for x in forward.residuals)]
     with entering(dual.tangents):
         tangents = linear(
             *residuals, *operands.tangents, rule=rule, context=_Context(forward.context),

@@ -88,12 +88,12 @@ class VmapRule:
         return self.name
 
 
-def _all_consts(operands: Sequence[Any], rule: LanesRule, closed: int) -> int:
+def _all_consts(operands: Sequence[Any], rule: LanesRule, num_consts: int) -> int:
     """How many operands are closed over: lifted constants, which come first, are of them."""
-    return len(operands) - rule.total + closed
+    return len(operands) - rule.total + num_consts
 
 
-def _frame(*, program: Program, rule: LanesRule, closed: int) -> Frame:
+def _frame(*, program: Program, rule: LanesRule, num_consts: int) -> Frame:
     return frame_of_one(program=program)
 
 
@@ -104,17 +104,18 @@ def _batch(
     *,
     program: Program,
     rule: LanesRule,
-    closed: int,
+    num_consts: int,
 ) -> Batched:
     moving = tuple([d is not None for d in dims])
     lifted = len(values) - rule.total
-    if any(moving[: lifted + closed]):
+    if any(moving[: lifted + num_consts]):
         return call.rule("batch")(axis, values, dims, program=program)
     if not rule.asked(moving[lifted:]):
         places = ResultDims(axis, f"custom_vmap({rule})", own_lanes=False)
         vectorized = program_on_lanes(program, dims, places)
         outer = OnOtherLanes(rule, axis, dims[lifted:], places)
-        return custom_vmap(*values, program=vectorized, rule=outer, closed=closed), places.dims
+        out = custom_vmap(*values, program=vectorized, rule=outer, num_consts=num_consts)
+        return out, places.dims
     front = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     results, marks = rule.run(axis, moving[lifted:], front[lifted:])
     return tuple(results), tuple([0 if m else None for m in marks])
@@ -130,25 +131,25 @@ def _jvp(
     *,
     program: Program,
     rule: LanesRule,
-    closed: int,
+    num_consts: int,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     active = tuple([t is not ZERO for t in tangents])
-    if any(active[: _all_consts(primals, rule, closed)]):
+    if any(active[: _all_consts(primals, rule, num_consts)]):
         return call.rule("jvp", call.subprograms)(primals, tangents, program=program)
     pair = paired(frame_of_one(program=program), active)
     nonzero = _with_tangents(program, rule, pair.nonzero)
     both = _with_zero_tangents(pair.frame.programs[0], program, pair.nonzero, nonzero)
     tangent_rule = WithTangents(rule, active[len(active) - rule.total :], nonzero)
     operands = [*primals, *dense(tangents, types_of(primals), active)]
-    results = custom_vmap(*operands, program=both, rule=tangent_rule, closed=closed)
+    results = custom_vmap(*operands, program=both, rule=tangent_rule, num_consts=num_consts)
     count = len(program.outputs)
     return results[:count], with_zeros(results[count:], nonzero)
 
 
 def _linearize(
-    active: Marks, /, *primals: Any, program: Program, rule: LanesRule, closed: int
+    active: Marks, /, *primals: Any, program: Program, rule: LanesRule, num_consts: int
 ) -> Derivative:
-    if any(active[: _all_consts(primals, rule, closed)]):
+    if any(active[: _all_consts(primals, rule, num_consts)]):
         return call.rule("linearize")(active, *primals, program=program)
     own = active[len(active) - rule.total :]
     in_tangents = all([m or not a for a, m in zip(own, rule.linear, strict=True)])
@@ -160,10 +161,10 @@ def _linearize(
         nonzero = tuple([n and i >= rule.steady for i, n in enumerate(nonzero)])
     first, count = halves.primal.programs[0], len(program.outputs)
     storing = Storing(rule, first.output_types[count:])
-    results = custom_vmap(*seen, program=first, rule=storing, closed=closed)
+    results = custom_vmap(*seen, program=first, rule=storing, num_consts=num_consts)
     stored = halves.collected(seen, results)
     if in_tangents:
-        again = custom_vmap(*primals, program=program, rule=rule, closed=closed)
+        again = custom_vmap(*primals, program=program, rule=rule, num_consts=num_consts)
         pairs = zip(again, results, nonzero, strict=False)
         results = [y if moved else x for y, x, moved in pairs]
         known = tuple([not a for a in active])
@@ -177,7 +178,7 @@ def _linearize(
 
     def linear(*tangents: Any) -> tuple[Any, ...]:
         operands = [*selected(primals, known), *stored, *dense(tangents, types, active)]
-        out = custom_vmap(*operands, program=second, rule=alone, closed=closed)
+        out = custom_vmap(*operands, program=second, rule=alone, num_consts=num_consts)
         return with_zeros(out, nonzero)
 
     return results[:count], linear
@@ -224,10 +225,10 @@ def _with_known(linear: Program, whole: Program, known: Marks) -> Program:
 
 
 def _transpose(
-    cts: tuple[Any, ...], /, *operands: Any, program: Program, rule: LanesRule, closed: int
+    cts: tuple[Any, ...], /, *operands: Any, program: Program, rule: LanesRule, num_consts: int
 ) -> Sequence[Any]:
     linear = tuple([isinstance(x, Linear) for x in operands])
-    if any(linear[: _all_consts(operands, rule, closed)]) or not _inexact(program, linear):
+    if any(linear[: _all_consts(operands, rule, num_consts)]) or not _inexact(program, linear):
         return call.rule("transpose")(cts, *operands, program=program)
     nonzero = tuple([ct is not ZERO for ct in cts])
     back = transposed(frame_of_one(program=program), linear, nonzero)
@@ -244,7 +245,7 @@ def _transpose(
         *[ct for ct in cts if ct is not ZERO],
         program=memoize_on(transposed_program, ("whole", back.nonzero), whole),
         rule=backwards,
-        closed=closed,
+        num_consts=num_consts,
     )
     return [r if w else None for r, w in zip(with_zeros(results, linear), linear, strict=True)]
 

@@ -34,4 +34,4 @@ def bind_frame(
     prim: Primitive, operands: Sequence[Any], params: dict[str, Any], frame: Frame
 ) -> tuple[Any, ...]:
     """The results of ``prim`` with another ``frame``, its other parameters as they are."""
-    return prim(*operands, **frame.into(params))
+    return prim(*operands, **frame.to_params(params))

@@ -1,1 +1,1 @@
-"""The core room: types, primitives, traces and programs. It knows no particular operation."""
+"""The core package: types, primitives, traces and programs. It knows no particular operation."""

@@ -1,6 +1,6 @@
 """Operators, methods and properties of arrays, as type checkers see them.
 
-At run time the numpy room puts them on the class; nothing imports this module then.
+At run time the package numpy puts them on the class; nothing imports this module then.
 """
 
 from __future__ import annotations

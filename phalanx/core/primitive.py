@@ -188,7 +188,7 @@ class Fold(Struct, frozen=True):
 TYPED: Final = "typed"  # as types say
 SUMMED: Final = "summed"  # as it came: the rule sums it up, and the sum lies as types say
 OPEN: Final = "open"  # as the compiler decides
-Lying = Literal["typed", "summed", "open"]
+CotangentSharding = Literal["typed", "summed", "open"]
 
 CALLS: Final = "calls the host"
 ORDERED: Final = "calls the host in order"
@@ -415,7 +415,7 @@ class Primitive(Struct, frozen=True, eq=False):
     dims: DimsRule | None = None
     linear: LinearIn = ()
     leaves_sums: bool = False
-    cotangent: Lying | None = None
+    cotangent: CotangentSharding | None = None
     prepare: Callable[[Operands], Operands] | None = None
     multi: bool = False
     params: type[Any] | None = None

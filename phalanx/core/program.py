@@ -116,7 +116,7 @@ class Equation:
         outputs: tuple[Var, ...] | None = None,
     ) -> Equation:
         """The same with another ``frame``, and with what that takes and gives."""
-        return self.update(inputs=inputs, params=frame.into(self.params), outputs=outputs)
+        return self.update(inputs=inputs, params=frame.to_params(self.params), outputs=outputs)
 
     def narrowed(self, frame: Frame, ins: Sequence[bool], outs: Sequence[bool]) -> Equation:
         """The same with the operands that ``ins`` marks and the results that ``outs`` marks alone;
@@ -335,7 +335,7 @@ class Frame(Struct, frozen=True):
         operands of the programs begin."""
         return [*self.choices(values), *more, *self.body_operands(values)]
 
-    def into(self, params: dict[str, Any]) -> dict[str, Any]:
+    def to_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters of an operation with this frame in place of its own.
 
         Operations with sub-programs call what makes up their frames by the same names.

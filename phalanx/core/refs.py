@@ -82,7 +82,7 @@ class Ref(Shaped):
 
     __slots__ = ("__weakref__", "_freed", "_kind", "_owner", "_place", "_value")
 
-    if TYPE_CHECKING:  # installed by the numpy room
+    if TYPE_CHECKING:  # installed by the package numpy
 
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...

@@ -60,7 +60,7 @@ class ArrayType:
         "weak_type",
     )  # fmt: skip
     _interned: ClassVar[InternTable[ArrayType]] = InternTable(4096)
-    # plugged in by the rooms that know meshes: how a type says that it lies, and the way back
+    # plugged in by the packages that know meshes: how a type says that it lies, and the way back
     to_sharding: ClassVar[Callable[[ArrayType], Any]]
     of_sharding: ClassVar[Callable[[Any, int], MeshSpec | None]]
 
@@ -316,7 +316,7 @@ class Shaped:
         return self.aval.size
 
 
-if TYPE_CHECKING:  # at run time the numpy room installs them
+if TYPE_CHECKING:  # at run time the package numpy installs them
     from phalanx.core.declared import Methods, Operators
 
     class _Declared(Operators, Methods, Shaped): ...

@@ -191,7 +191,7 @@ def _gelu(x: Any) -> Any:
 @staged
 def _gelu_by_tanh(x: Any) -> Any:
     x = inexact("gelu", x)
-    return custom_jvp(x, program=_tanh_gelu(typeof(x)), rule=_GELU, closed=0)[0]
+    return custom_jvp(x, program=_tanh_gelu(typeof(x)), rule=_GELU, num_consts=0)[0]
 
 
 @memoized(64)

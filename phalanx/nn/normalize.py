@@ -231,7 +231,7 @@ def _softmax(x: Any, where: Any, *, axis: Any) -> Any:
     x = _with_infinity(array)
     if where is None:
         program, rule = _exponentials(typeof(x), axis), _softmax_rule(axis)
-        return _in(custom_jvp(x, program=program, rule=rule, closed=0)[0], array.dtype)
+        return _in(custom_jvp(x, program=program, rule=rule, num_consts=0)[0], array.dtype)
     terms = jnp.where(where, jnp.exp(_shifted(x, axis, where)), 0)
     total = _total(terms, axis)
     return _in(terms / jnp.where(total == 0, 1, total), array.dtype)

@@ -37,7 +37,7 @@ from phalanx.numpy.promotion import (
     scalar_array,
 )
 from phalanx.primitives.vary import varying_like
-from phalanx.run.dlpack import handed_over
+from phalanx.run.dlpack import import_dlpack
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
@@ -473,7 +473,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
     dtypes.refuse_masked(x)
     if isinstance(x, Array):
         return on_device(array(x, copy=bool(copy)), device)
-    imported = handed_over(x, shared=copy is False)
+    imported = import_dlpack(x, shared=copy is False)
     placed = on_device(imported, device)
     if copy is False and placed.devices() != imported.devices():
         raise BufferError(

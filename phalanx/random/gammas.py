@@ -203,7 +203,7 @@ def with_sharding_of(x: Any, *start: Any) -> tuple[Any, ...]:
 def _moving(a: Any, x: Any, in_logs: bool) -> Any:
     """``x``, a gamma number of parameter ``a`` or its logarithm, which moves with ``a``."""
     program = _second(typeof(a), typeof(x))
-    return custom_jvp(a, x, program=program, rule=_RULES[in_logs], closed=0)[0]
+    return custom_jvp(a, x, program=program, rule=_RULES[in_logs], num_consts=0)[0]
 
 
 @memoized(16)

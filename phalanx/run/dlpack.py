@@ -22,7 +22,7 @@ _FRACTIONS = ("float16", "float32", "float64", "complex64", "complex128")
 DTYPES: Final = (*_OF_NUMPY, *_FRACTIONS, "bfloat16")
 
 
-def handed_over(x: Any, shared: bool) -> DeviceArray:
+def import_dlpack(x: Any, shared: bool) -> DeviceArray:
     """``x``, of another library, where it lies; a copy, unless its memory is to be ``shared``.
 
     Raises:

@@ -82,7 +82,7 @@ class Checks(Carried, frozen=True):
         (program,) = frame.programs
         own = frame.stored(self(program).output_types[0])
         checked = frame.rewritten(self, (FIXED,), (own,))
-        reports, *results = e.prim(state, *operands, **checked.into(e.params))
+        reports, *results = e.prim(state, *operands, **checked.to_params(e.params))
         return earlier(state, first_of(reports)), results
 
     def _found(self, e: Equation, operands: Sequence[Any], results: Sequence[Any]) -> Iterator[Any]:

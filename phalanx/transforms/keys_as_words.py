@@ -79,7 +79,7 @@ def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
     frame = e.frame
     if frame is not None and any(map(_has_keys, frame.every)):
         values = [x.last if isinstance(x, KeyWords) else x for x in operands]
-        results = e.prim(*values, **frame.rewritten(on_words).into(e.params))
+        results = e.prim(*values, **frame.rewritten(on_words).to_params(e.params))
         return [_words_of(v.type, y) for v, y in zip(e.outputs, results, strict=True)]
     if any([is_key(a.type.dtype) for a in (*e.inputs, *e.outputs)]):
         return _RULES.get(e.prim, _move_lanes)(e, operands)

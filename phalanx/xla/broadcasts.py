@@ -34,14 +34,14 @@ def _keeps(block: Any, is_main: bool = False) -> bool:
     same: dict[Any, frozenset[int]] = {}  # the dimensions along which a value was broadcast
     for op in block.operations:
         dims = frozenset[int]().union(*[same.get(x, ()) for x in op.operands])
-        if _is_kept(op, dims, is_main):
+        if _remains(op, dims, is_main):
             return True
         if after := _after(op, dims):
             same.update((x, after) for x in op.results)
     return False
 
 
-def _is_kept(op: Any, dims: frozenset[int], is_main: bool) -> bool:
+def _remains(op: Any, dims: frozenset[int], is_main: bool) -> bool:
     """Whether ``op`` sums, or hands to where it is not followed, what was broadcast along
     ``dims``."""
     name = op.operation.name

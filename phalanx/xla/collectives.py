@@ -78,7 +78,7 @@ def _check_sums(sums: Sequence[str], taken: Collection[str]) -> None:
         )
 
 
-def _says(x: Value, split: ir.Attribute) -> bool:
+def _is_constrained_to(x: Value, split: ir.Attribute) -> bool:
     """Whether the last that was done to ``x``, here, says of it that it lies as ``split``.
 
     What was said outside of a loop does not count within, where XLA would take the sum for whole.
@@ -288,7 +288,7 @@ class CollectiveEmitter(RegionEmitter):
         if key not in self._splits:
             self._splits[key] = self._split(self.over_plan(*key[:2]), *key[1:])
         split = self._splits[key]
-        if split is None or (unreduced_along(sharding) and _says(x, split)):
+        if split is None or (unreduced_along(sharding) and _is_constrained_to(x, split)):
             return x
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 

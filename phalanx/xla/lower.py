@@ -98,8 +98,8 @@ def build(
             b.order = order or b.order
             b.symbolic = any([symbolic(t.shape) for t in in_types])
             _count_partitions(b, module)
-            inside = [plan.padded(t, x) for t, x in _laid_out(in_types, plan.in_specs)]
-            outside = [plan.padded(t, x) for t, x in _laid_out(out_types, plan.out_specs)]
+            inside = [plan.padded(t, x) for t, x in _with_specs(in_types, plan.in_specs)]
+            outside = [plan.padded(t, x) for t, x in _with_specs(out_types, plan.out_specs)]
             main = _main(b, inside, outside, donate)
 
         def body(_: Builder, *values: ir.Value) -> list[ir.Value]:
@@ -125,7 +125,7 @@ def build(
     return XlaModule(module, plan, types, donate, b.callbacks, asked, name, b.largest, b.isolated)
 
 
-def _laid_out(
+def _with_specs(
     types: Sequence[ArrayType], specs: Sequence[P | None]
 ) -> Iterator[tuple[ArrayType, P | None]]:
     return zip(types, specs or (None,) * len(types), strict=True)

@@ -35,7 +35,7 @@ I32 = np.dtype(np.int32)
 _Functions = dict[Any, tuple[str, list[ir.Type]]]  # by what they do: names and types of results
 
 
-def _gives_nothing(equation: Equation) -> bool:
+def _is_empty(equation: Equation) -> bool:
     """Whether the results have no elements, and the operation does nothing besides.
 
     Then it is not written: StableHLO has no windows of length 0 and no groups of size 0, and what
@@ -367,7 +367,7 @@ class RegionEmitter(StructuralEmitter):
     def _write(self, equation: Equation, env: dict[Any, Value]) -> None:
         self.equation = equation
         prim = equation.prim
-        if _gives_nothing(equation):
+        if _is_empty(equation):
             env.update({v: self.constant(0, v.type.dtype, v.type.shape) for v in equation.outputs})
             return
         operands = self._read(equation.inputs, env)

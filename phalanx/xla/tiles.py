@@ -44,14 +44,14 @@ def put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any, shared
         raise translated(e, "put") from None
 
 
-def lay_out(host: np.ndarray, type: ArrayType, sharding: Sharding) -> Raw:
+def tiled(host: np.ndarray, type: ArrayType, sharding: Sharding) -> Raw:
     """The array ``host``, which others may change later, laid out as ``sharding``."""
-    return _laid_out([host], type, None, sharding, shared=False)
+    return _tiled([host], type, None, sharding, shared=False)
 
 
 def rearranged(parts: Sequence[Raw], type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     """The array of ``parts``, which are laid out as ``source``, laid out as ``target``."""
-    return _laid_out(_Views(parts), type, source, target, shared=True)
+    return _tiled(_Views(parts), type, source, target, shared=True)
 
 
 def joined_tiles(parts: Sequence[Raw], type: ArrayType, source: Sharding) -> np.ndarray:
@@ -79,7 +79,7 @@ class _Views(dict[int, np.ndarray]):
         return value
 
 
-def _laid_out(
+def _tiled(
     views: Any, type: ArrayType, source: Sharding | None, target: Sharding, shared: bool
 ) -> Raw:
     split, on_host, copies = sharded_type(type, target), in_host_memory(target), target.copies
@@ -115,7 +115,7 @@ class Recipe(Struct, frozen=True):
             ((part, source, _),) = self.pieces
             tile = views[part][source]
         else:
-            tile = _room(self.shape, views[self.pieces[0][0]].dtype)
+            tile = _allocated(self.shape, views[self.pieces[0][0]].dtype)
             for part, source, target in self.pieces:
                 tile[target] = views[part][source]
         if self.shape == self.padded:
@@ -124,7 +124,7 @@ class Recipe(Struct, frozen=True):
         return np.pad(tile, [(0, end - n) for n, end in ends], mode="edge")
 
 
-def _room(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def _allocated(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """New memory that the runtime takes as it is, unless it is small."""
     size = math.prod(shape) * dtype.itemsize
     if size < _SMALL:

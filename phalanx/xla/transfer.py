@@ -18,7 +18,7 @@ from phalanx.xla.jaxlib_versions import device_list, raw_sharding, xc
 from phalanx.xla.narrow import has_two_bits
 from phalanx.xla.reshard import reshard, spread
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
-from phalanx.xla.tiles import in_host_memory, joined_tiles, lay_out, put_part, rearranged
+from phalanx.xla.tiles import in_host_memory, joined_tiles, put_part, rearranged, tiled
 
 Raw = Any
 
@@ -29,7 +29,7 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     type = type.physical
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
-    return lay_out(array, type, sharding)
+    return tiled(array, type, sharding)
 
 
 def putting(type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], Raw]:
@@ -109,7 +109,7 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
 
 def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     if not type.size:  # there is nothing to carry over
-        return lay_out(np.empty(type.shape, type.dtype), type, target)
+        return tiled(np.empty(type.shape, type.dtype), type, target)
     copies = _addressable_copies(source)
     if target in copies:
         return parts_of(lent(raw))[copies.index(target)]

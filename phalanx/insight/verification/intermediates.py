@@ -49,7 +49,7 @@ def _equations(
             yield from _equations(inner, inside, call)
             outputs = [inside.get(a, a) for a in inner.outputs]
         else:
-            params = e.params if frame is None else frame.rewritten(inlined).into(e.params)
+            params = e.params if frame is None else frame.rewritten(inlined).to_params(e.params)
             outputs = tuple([Var(v.type) for v in e.outputs])
             yield Equation(e.prim, inputs, params, outputs, where)
         names.update(zip(e.outputs, outputs, strict=True))

@@ -96,7 +96,7 @@ def _step(e: Equation, operands: tuple[Any, ...], to: Precision) -> Any:
         return interpret(inside, operands, lambda e, xs: _bound(e.prim, xs, e.params))
     if frame is not None:
         frame = frame.rewritten(lambda p: alone(p, to))
-        return _bound(e.prim, operands, frame.into(e.params))
+        return _bound(e.prim, operands, frame.to_params(e.params))
     params = {name: value for name, value in e.params.items() if name != "unreduced"}
     if to is same:
         return _bound(e.prim, operands, params)

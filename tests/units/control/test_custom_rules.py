@@ -283,7 +283,7 @@ def test_programs_show_the_call_by_name():
         return scaled(x)
 
     whole = str(px.make_program(loss)(1.0, 2.0))
-    assert "custom_vjp[closed=1, program=scaled(" in whole and "rule=scaled] a b" in whole
+    assert "custom_vjp[num_consts=1, program=scaled(" in whole and "rule=scaled] a b" in whole
     assert "custom_vjp" not in str(px.make_program(px.grad(loss, 1))(1.0, 2.0))
     pull = px.jit(lambda w, x: px.vjp(lambda x: loss(w, x), x)[1])(3.0, 5.0)
     near(pull(2.0), (30.0,))

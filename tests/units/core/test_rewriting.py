@@ -58,7 +58,7 @@ def test_a_frame_goes_back_into_the_parameters_that_it_comes_from() -> None:
     for e in equations:
         frame = e.frame
         assert frame is not None
-        assert frame.into(e.params) == e.params
+        assert frame.to_params(e.params) == e.params
         changed = frame.rewritten(lambda p: p.update(outputs=p.outputs))
         assert changed != frame and e.reframed(changed).frame == changed
 

@@ -59,7 +59,7 @@ def test_versions_are_plain_pins_of_all_that_is_installed(name):
     assert {*names, "hatchling", "editables"} <= pinned
 
 
-PIN = re.compile(r"[a-z0-9-]+==[a-z0-9.]+")
+PIN = re.compile(r"[a-z0-9-]+==[a-z0-9.]+(?: ; .+)?")  # and for which Python
 NAME = re.compile(r"[\w-]+")
 INSTALLED = ("demo", "checkpoint", "test", "docs", "release", "lock")  # extras of `./dev`
 

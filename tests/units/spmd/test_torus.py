@@ -49,7 +49,7 @@ def test_axes_go_along_those_of_the_torus(box, shape):
 
 def test_what_stands_for_chips_lies_as_they_do(monkeypatch):
     """CPUs on which programs are traced that are compiled for chips."""
-    monkeypatch.setattr(platforms, "_meant", {})
+    monkeypatch.setattr(platforms, "_described", {})
     platforms.describe_devices(chips(2, 2, 1, slices=2))
     cpus = [SimpleNamespace(id=i, platform="cpu") for i in range(8)]
     grid = along_torus((4,), cpus[:4])

@@ -238,7 +238,7 @@ def digest(x: np.ndarray) -> int:
     """
     if dtypes.itemsize_bits(x.dtype) < 8:  # what else is in their bytes does not count
         x = x.astype(np.float32)
-    return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
+    return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data)
 
 
 def _joined(digests: Sequence[Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.core.types import Array
-from phalanx.numpy.creation import from_dlpack as of_another_library
+from phalanx.numpy.existing_data import from_dlpack as of_another_library
 from phalanx.run.dlpack import DTYPES
 
 __all__ = ["from_dlpack", "is_supported_dtype"]

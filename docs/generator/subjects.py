@@ -47,6 +47,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
     "phalanx.numpy": {
         "Making arrays": [
             "phalanx.numpy.creation",
+            "phalanx.numpy.existing_data",
             "phalanx.numpy.ranges",
             "phalanx.numpy.matrices",
         ],
@@ -99,10 +100,15 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Functions of one array": ["phalanx.lax.unary", "phalanx.lax.accuracy"],
         "Functions of several arrays": ["phalanx.lax.binary"],
         "Special functions": ["phalanx.lax.special", "phalanx.lax.polynomials"],
-        "Shape, slices, order": ["phalanx.lax.shape", "phalanx.lax.values"],
+        "Shape and order": ["phalanx.lax.creation", "phalanx.lax.shape", "phalanx.lax.values"],
+        "Slices": ["phalanx.lax.slicing"],
         "Conversions": ["phalanx.lax.conversion"],
         "Barriers": ["phalanx.lax.barriers"],
-        "Positions that are data": ["phalanx.lax.index", "phalanx.primitives.index"],
+        "Positions that are data": [
+            "phalanx.lax.gather",
+            "phalanx.lax.scatter",
+            "phalanx.primitives.index",
+        ],
         "Reductions": ["phalanx.lax.reductions", "phalanx.lax.window"],
         "Sorting": ["phalanx.lax.sorting"],
         "Products": [
@@ -140,7 +146,10 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Vectors and matrices": ["phalanx.random.multivariate"],
     },
     "phalanx.scipy.special": {
-        "Gamma and beta functions": ["phalanx.scipy.special.gammas"],
+        "Gamma and beta functions": [
+            "phalanx.scipy.special.gammas",
+            "phalanx.scipy.special.combinatorics",
+        ],
         "Logarithms of sums, odds, entropies": ["phalanx.scipy.special.logarithms"],
         "The normal distribution, error functions": ["phalanx.scipy.special.normal"],
         "Bessel functions": ["phalanx.scipy.special.bessels"],

@@ -24,7 +24,7 @@ from phalanx.laws.compare import LawBroken, require_same, rounding, stacked
 from phalanx.laws.derivatives import MODES, inexact_part
 from phalanx.laws.mapping import all_derivatives
 from phalanx.lax.layout import with_sharding_constraint
-from phalanx.lax.shape import slice_in_dim
+from phalanx.lax.slicing import slice_in_dim
 from phalanx.numpy.joining import concatenate
 from phalanx.primitives.basis import reshape
 from phalanx.spmd.mesh import Mesh

@@ -6,6 +6,10 @@ from phalanx.lax.accuracy import (
     Tolerance as Tolerance,
 )
 from phalanx.lax.associative import associative_scan as associative_scan
+from phalanx.lax.barriers import (
+    optimization_barrier as optimization_barrier,
+    stop_gradient as stop_gradient,
+)
 from phalanx.lax.binary import (
     add as add,
     atan2 as atan2,
@@ -56,6 +60,7 @@ from phalanx.lax.collective import (
     pswapaxes as pswapaxes,
     pvary as pvary,
 )
+from phalanx.lax.composites import composite as composite
 from phalanx.lax.contract import (
     DotAlgorithm as DotAlgorithm,
     DotAlgorithmPreset as DotAlgorithmPreset,
@@ -67,6 +72,10 @@ from phalanx.lax.contract import (
     dot_general as dot_general,
     scaled_dot as scaled_dot,
 )
+from phalanx.lax.conversion import (
+    bitcast_convert_type as bitcast_convert_type,
+    convert_element_type as convert_element_type,
+)
 from phalanx.lax.convolution import (
     ConvDimensionNumbers as ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
@@ -77,37 +86,44 @@ from phalanx.lax.convolution import (
     conv_with_general_padding as conv_with_general_padding,
     padtype_to_pads as padtype_to_pads,
 )
+from phalanx.lax.creation import (
+    broadcasted_iota as broadcasted_iota,
+    empty as empty,
+    full as full,
+    full_like as full_like,
+    iota as iota,
+)
+from phalanx.lax.exchange import ragged_all_to_all as ragged_all_to_all
 from phalanx.lax.fourier import (
     FftType as FftType,
     fft as fft,
+)
+from phalanx.lax.gather_scatter import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherScatterMode as GatherScatterMode,
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    gather as gather,
+    index_take as index_take,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_apply as scatter_apply,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
 )
 from phalanx.lax.generators import (
     RandomAlgorithm as RandomAlgorithm,
     rng_bit_generator as rng_bit_generator,
     rng_uniform as rng_uniform,
 )
-from phalanx.lax.index import (
-    GatherDimensionNumbers as GatherDimensionNumbers,
-    GatherScatterMode as GatherScatterMode,
-    ScatterDimensionNumbers as ScatterDimensionNumbers,
-    dynamic_index_in_dim as dynamic_index_in_dim,
-    dynamic_slice as dynamic_slice,
-    dynamic_slice_in_dim as dynamic_slice_in_dim,
-    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
-    dynamic_update_slice as dynamic_update_slice,
-    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
-    gather as gather,
-    index_take as index_take,
-    scatter as scatter,
-    scatter_add as scatter_add,
-    scatter_max as scatter_max,
-    scatter_min as scatter_min,
-    scatter_mul as scatter_mul,
-    scatter_sub as scatter_sub,
+from phalanx.lax.layout import with_sharding_constraint as with_sharding_constraint
+from phalanx.lax.loops import (
+    fori_loop as fori_loop,
+    map as map,
+    scan as scan,
+    while_loop as while_loop,
 )
-from phalanx.lax.index import scatter_apply as scatter_apply
-from phalanx.lax.composites import composite as composite
-from phalanx.lax.exchange import ragged_all_to_all as ragged_all_to_all
 from phalanx.lax.patches import (
     conv_general_dilated_local as conv_general_dilated_local,
     conv_general_dilated_patches as conv_general_dilated_patches,
@@ -118,24 +134,6 @@ from phalanx.lax.ragged import (
     RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
     ragged_dot as ragged_dot,
     ragged_dot_general as ragged_dot_general,
-)
-from phalanx.lax.shape_tuples import (
-    conv_general_permutations as conv_general_permutations,
-    conv_general_shape_tuple as conv_general_shape_tuple,
-    conv_shape_tuple as conv_shape_tuple,
-    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
-    reduce_window_shape_tuple as reduce_window_shape_tuple,
-)
-from phalanx.lax.solvers import (
-    custom_linear_solve as custom_linear_solve,
-    custom_root as custom_root,
-)
-from phalanx.lax.layout import with_sharding_constraint as with_sharding_constraint
-from phalanx.lax.loops import (
-    fori_loop as fori_loop,
-    map as map,
-    scan as scan,
-    while_loop as while_loop,
 )
 from phalanx.lax.reductions import (
     argmax as argmax,
@@ -159,20 +157,12 @@ from phalanx.lax.shape import (
     broadcast_in_dim as broadcast_in_dim,
     broadcast_shapes as broadcast_shapes,
     broadcast_to_rank as broadcast_to_rank,
-    broadcasted_iota as broadcasted_iota,
     collapse as collapse,
     concatenate as concatenate,
-    empty as empty,
     expand_dims as expand_dims,
-    full as full,
-    full_like as full_like,
-    index_in_dim as index_in_dim,
-    iota as iota,
     pad as pad,
     reshape as reshape,
     rev as rev,
-    slice as slice,
-    slice_in_dim as slice_in_dim,
     split as split,
     squeeze as squeeze,
     stack as stack,
@@ -180,13 +170,27 @@ from phalanx.lax.shape import (
     transpose as transpose,
     unstack as unstack,
 )
-from phalanx.lax.conversion import (
-    bitcast_convert_type as bitcast_convert_type,
-    convert_element_type as convert_element_type,
+from phalanx.lax.shape_tuples import (
+    conv_general_permutations as conv_general_permutations,
+    conv_general_shape_tuple as conv_general_shape_tuple,
+    conv_shape_tuple as conv_shape_tuple,
+    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
+    reduce_window_shape_tuple as reduce_window_shape_tuple,
 )
-from phalanx.lax.barriers import (
-    optimization_barrier as optimization_barrier,
-    stop_gradient as stop_gradient,
+from phalanx.lax.slicing import (
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+    index_in_dim as index_in_dim,
+    slice as slice,
+    slice_in_dim as slice_in_dim,
+)
+from phalanx.lax.solvers import (
+    custom_linear_solve as custom_linear_solve,
+    custom_root as custom_root,
 )
 from phalanx.lax.sorting import (
     approx_max_k as approx_max_k,

@@ -12,7 +12,8 @@ from phalanx.base.source import user_location
 from phalanx.base.tree import shown
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import check_functions, leaves_of
-from phalanx.lax.shape import concatenate, slice_in_dim
+from phalanx.lax.shape import concatenate
+from phalanx.lax.slicing import slice_in_dim
 from phalanx.primitives.cumulative import interleaved
 from phalanx.primitives.shape import reverse as flip
 

@@ -19,9 +19,9 @@ from phalanx.base.boundary import bound
 from phalanx.base.choices import Choice
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
-from phalanx.lax.index import dynamic_index_in_dim, dynamic_update_index_in_dim
 from phalanx.lax.loops import fori_loop
 from phalanx.lax.operands import accept
+from phalanx.lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from phalanx.primitives import linalg as prims
 from phalanx.primitives.basis import convert
 from phalanx.primitives.domains import I32

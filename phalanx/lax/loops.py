@@ -39,7 +39,8 @@ from phalanx.lax.bodies import (
     types_of_written,
     without_results,
 )
-from phalanx.lax.shape import concatenate, index_in_dim
+from phalanx.lax.shape import concatenate
+from phalanx.lax.slicing import index_in_dim
 from phalanx.primitives.basis import broadcast, convert
 from phalanx.primitives.domains import BOOL
 from phalanx.transforms.batch import lane_type

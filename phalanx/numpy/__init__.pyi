@@ -94,6 +94,7 @@ from phalanx.numpy.arithmetic import (
     floor_divide as floor_divide,
     fmod as fmod,
     gcd as gcd,
+    heaviside as heaviside,
     lcm as lcm,
     mod as mod,
     multiply as multiply,
@@ -109,65 +110,41 @@ from phalanx.numpy.arithmetic import (
     subtract as subtract,
     true_divide as true_divide,
 )
-from phalanx.numpy.extrema import (
-    clip as clip,
-    fmax as fmax,
-    fmin as fmin,
-    maximum as maximum,
-    minimum as minimum,
+from phalanx.numpy.bits import (
+    bitwise_and as bitwise_and,
+    bitwise_count as bitwise_count,
+    bitwise_invert as bitwise_invert,
+    bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor,
+    invert as invert,
+    left_shift as left_shift,
+    packbits as packbits,
+    right_shift as right_shift,
+    unpackbits as unpackbits,
 )
-from phalanx.numpy.differences import (
-    diff as diff,
-    ediff1d as ediff1d,
-    gradient as gradient,
-    trapezoid as trapezoid,
+from phalanx.numpy.complex_numbers import (
+    angle as angle,
+    conj as conj,
+    conjugate as conjugate,
+    imag as imag,
+    real as real,
 )
-from phalanx.numpy.convolution import convolve as convolve, correlate as correlate
-from phalanx.numpy.interpolation import interp as interp
-from phalanx.numpy.polynomials import polyadd as polyadd, polymul as polymul, polyval as polyval
-from phalanx.numpy.trigonometric import unwrap as unwrap
-from phalanx.numpy.searching import (
-    argwhere as argwhere,
-    flatnonzero as flatnonzero,
-    nonzero as nonzero,
-    where as where,
-)
-from phalanx.numpy.logic import (
-    allclose as allclose,
-    array_equal as array_equal,
-    array_equiv as array_equiv,
-    isclose as isclose,
-)
-from phalanx.numpy.arithmetic import heaviside as heaviside
-from phalanx.numpy.floating_point import nan_to_num as nan_to_num
-from phalanx.numpy.indexing import select as select
-from phalanx.numpy.products import (
-    cross as cross,
-    dot as dot,
-    inner as inner,
-    kron as kron,
-    matmul as matmul,
-    outer as outer,
-    tensordot as tensordot,
-    vdot as vdot,
-    vecdot as vecdot,
+from phalanx.numpy.convolution import (
+    convolve as convolve,
+    correlate as correlate,
 )
 from phalanx.numpy.creation import (
-    arange as arange,
     array as array,
     asarray as asarray,
     astype as astype,
     copy as copy,
     empty as empty,
     empty_like as empty_like,
-    from_dlpack as from_dlpack,
-    frombuffer as frombuffer,
-    fromfile as fromfile,
-    fromiter as fromiter,
-    fromstring as fromstring,
     full as full,
     full_like as full_like,
-    load as load,
     ones as ones,
     ones_like as ones_like,
     zeros as zeros,
@@ -181,11 +158,61 @@ from phalanx.numpy.cumulative import (
     nancumprod as nancumprod,
     nancumsum as nancumsum,
 )
+from phalanx.numpy.differences import (
+    diff as diff,
+    ediff1d as ediff1d,
+    gradient as gradient,
+    trapezoid as trapezoid,
+)
 from phalanx.numpy.einsums import (
     einsum as einsum,
     einsum_path as einsum_path,
     matvec as matvec,
     vecmat as vecmat,
+)
+from phalanx.numpy.existing_data import (
+    from_dlpack as from_dlpack,
+    frombuffer as frombuffer,
+    fromfile as fromfile,
+    fromfunction as fromfunction,
+    fromiter as fromiter,
+    fromstring as fromstring,
+    load as load,
+)
+from phalanx.numpy.exponents import (
+    exp as exp,
+    exp2 as exp2,
+    expm1 as expm1,
+    log as log,
+    log10 as log10,
+    log1p as log1p,
+    log2 as log2,
+    logaddexp as logaddexp,
+    logaddexp2 as logaddexp2,
+)
+from phalanx.numpy.extrema import (
+    amax as amax,
+    amin as amin,
+    clip as clip,
+    fmax as fmax,
+    fmin as fmin,
+    max as max,
+    maximum as maximum,
+    min as min,
+    minimum as minimum,
+    minmax as minmax,
+    nanmax as nanmax,
+    nanmin as nanmin,
+)
+from phalanx.numpy.floating_point import (
+    copysign as copysign,
+    frexp as frexp,
+    ldexp as ldexp,
+    modf as modf,
+    nan_to_num as nan_to_num,
+    nextafter as nextafter,
+    signbit as signbit,
+    spacing as spacing,
 )
 from phalanx.numpy.functional import (
     apply_along_axis as apply_along_axis,
@@ -198,9 +225,38 @@ from phalanx.numpy.gluing import (
     r_ as r_,
 )
 from phalanx.numpy.histograms import (
+    bincount as bincount,
+    digitize as digitize,
+    histogram as histogram,
     histogram2d as histogram2d,
+    histogram_bin_edges as histogram_bin_edges,
     histogramdd as histogramdd,
 )
+from phalanx.numpy.index_arrays import (
+    diag_indices as diag_indices,
+    diag_indices_from as diag_indices_from,
+    indices as indices,
+    ix_ as ix_,
+    mask_indices as mask_indices,
+    ravel_multi_index as ravel_multi_index,
+    tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from,
+    triu_indices as triu_indices,
+    triu_indices_from as triu_indices_from,
+    unravel_index as unravel_index,
+)
+from phalanx.numpy.indexing import (
+    choose as choose,
+    compress as compress,
+    fill_diagonal as fill_diagonal,
+    place as place,
+    put as put,
+    put_along_axis as put_along_axis,
+    select as select,
+    take as take,
+    take_along_axis as take_along_axis,
+)
+from phalanx.numpy.interpolation import interp as interp
 from phalanx.numpy.joining import (
     append as append,
     array_split as array_split,
@@ -224,9 +280,13 @@ from phalanx.numpy.joining import (
     vstack as vstack,
 )
 from phalanx.numpy.logic import (
+    allclose as allclose,
+    array_equal as array_equal,
+    array_equiv as array_equiv,
     equal as equal,
     greater as greater,
     greater_equal as greater_equal,
+    isclose as isclose,
     iscomplex as iscomplex,
     iscomplexobj as iscomplexobj,
     isfinite as isfinite,
@@ -244,130 +304,6 @@ from phalanx.numpy.logic import (
     logical_or as logical_or,
     logical_xor as logical_xor,
     not_equal as not_equal,
-)
-from phalanx.numpy.complex_numbers import (
-    angle as angle,
-    conj as conj,
-    conjugate as conjugate,
-    imag as imag,
-    real as real,
-)
-from phalanx.numpy.bits import (
-    bitwise_and as bitwise_and,
-    bitwise_count as bitwise_count,
-    bitwise_invert as bitwise_invert,
-    bitwise_left_shift as bitwise_left_shift,
-    bitwise_not as bitwise_not,
-    bitwise_or as bitwise_or,
-    bitwise_right_shift as bitwise_right_shift,
-    bitwise_xor as bitwise_xor,
-    invert as invert,
-    left_shift as left_shift,
-    right_shift as right_shift,
-)
-from phalanx.numpy.bits import (
-    packbits as packbits,
-    unpackbits as unpackbits,
-)
-from phalanx.numpy.padding import pad as pad
-from phalanx.numpy.polynomials import (
-    poly as poly,
-    polyder as polyder,
-    polydiv as polydiv,
-    polyfit as polyfit,
-    polyint as polyint,
-    polysub as polysub,
-    roots as roots,
-)
-from phalanx.numpy.printing import (
-    array_repr as array_repr,
-    array_str as array_str,
-)
-from phalanx.numpy.quantiles import (
-    median as median,
-    nanmedian as nanmedian,
-    nanpercentile as nanpercentile,
-    nanquantile as nanquantile,
-    percentile as percentile,
-    quantile as quantile,
-)
-from phalanx.numpy.reductions import (
-    all as all,
-    any as any,
-    argmax as argmax,
-    argmin as argmin,
-    count_nonzero as count_nonzero,
-    nanargmax as nanargmax,
-    nanargmin as nanargmin,
-    nanprod as nanprod,
-    nansum as nansum,
-    prod as prod,
-    sum as sum,
-)
-from phalanx.numpy.extrema import (
-    amax as amax,
-    amin as amin,
-    max as max,
-    min as min,
-    minmax as minmax,
-    nanmax as nanmax,
-    nanmin as nanmin,
-)
-from phalanx.numpy.rounding import (
-    around as around,
-    ceil as ceil,
-    fix as fix,
-    floor as floor,
-    rint as rint,
-    round as round,
-    trunc as trunc,
-)
-from phalanx.numpy.floating_point import (
-    copysign as copysign,
-    frexp as frexp,
-    ldexp as ldexp,
-    modf as modf,
-    nextafter as nextafter,
-    signbit as signbit,
-    spacing as spacing,
-)
-from phalanx.numpy.sorting import (
-    argpartition as argpartition,
-    argsort as argsort,
-    lexsort as lexsort,
-    partition as partition,
-    searchsorted as searchsorted,
-    sort as sort,
-    sort_complex as sort_complex,
-    top_k as top_k,
-)
-from phalanx.numpy.histograms import digitize as digitize
-from phalanx.numpy.index_arrays import (
-    ravel_multi_index as ravel_multi_index,
-    unravel_index as unravel_index,
-)
-from phalanx.numpy.indexing import (
-    choose as choose,
-    compress as compress,
-    fill_diagonal as fill_diagonal,
-    place as place,
-    put as put,
-    put_along_axis as put_along_axis,
-    take as take,
-    take_along_axis as take_along_axis,
-)
-from phalanx.numpy.sorting import extract as extract
-from phalanx.numpy.sets import (
-    intersect1d as intersect1d,
-    isin as isin,
-    setdiff1d as setdiff1d,
-    setxor1d as setxor1d,
-    union1d as union1d,
-    unique as unique,
-    unique_all as unique_all,
-    unique_counts as unique_counts,
-    unique_inverse as unique_inverse,
-    unique_values as unique_values,
 )
 from phalanx.numpy.manipulation import (
     atleast_1d as atleast_1d,
@@ -396,32 +332,6 @@ from phalanx.numpy.manipulation import (
     swapaxes as swapaxes,
     transpose as transpose,
 )
-from phalanx.numpy.ranges import (
-    geomspace as geomspace,
-    linspace as linspace,
-    logspace as logspace,
-)
-from phalanx.numpy.standard import (
-    __array_api_version__ as __array_api_version__,
-    __array_namespace_info__ as __array_namespace_info__,
-)
-from phalanx.numpy.statistics import (
-    ptp as ptp,
-    average as average,
-    corrcoef as corrcoef,
-    cov as cov,
-    mean as mean,
-    nanmean as nanmean,
-    nanstd as nanstd,
-    nanvar as nanvar,
-    std as std,
-    var as var,
-)
-from phalanx.numpy.histograms import (
-    bincount as bincount,
-    histogram as histogram,
-    histogram_bin_edges as histogram_bin_edges,
-)
 from phalanx.numpy.matrices import (
     diag as diag,
     diagflat as diagflat,
@@ -434,29 +344,121 @@ from phalanx.numpy.matrices import (
     triu as triu,
     vander as vander,
 )
-from phalanx.numpy.windows import (
-    bartlett as bartlett,
-    blackman as blackman,
-    hamming as hamming,
-    hanning as hanning,
-    kaiser as kaiser,
+from phalanx.numpy.padding import pad as pad
+from phalanx.numpy.polynomials import (
+    poly as poly,
+    polyadd as polyadd,
+    polyder as polyder,
+    polydiv as polydiv,
+    polyfit as polyfit,
+    polyint as polyint,
+    polymul as polymul,
+    polysub as polysub,
+    polyval as polyval,
+    roots as roots,
 )
-from phalanx.numpy.index_arrays import (
-    diag_indices as diag_indices,
-    diag_indices_from as diag_indices_from,
-    indices as indices,
-    ix_ as ix_,
-    mask_indices as mask_indices,
-    tril_indices as tril_indices,
-    tril_indices_from as tril_indices_from,
-    triu_indices as triu_indices,
-    triu_indices_from as triu_indices_from,
+from phalanx.numpy.printing import (
+    array_repr as array_repr,
+    array_str as array_str,
+)
+from phalanx.numpy.products import (
+    cross as cross,
+    dot as dot,
+    inner as inner,
+    kron as kron,
+    matmul as matmul,
+    outer as outer,
+    tensordot as tensordot,
+    vdot as vdot,
+    vecdot as vecdot,
+)
+from phalanx.numpy.quantiles import (
+    median as median,
+    nanmedian as nanmedian,
+    nanpercentile as nanpercentile,
+    nanquantile as nanquantile,
+    percentile as percentile,
+    quantile as quantile,
 )
 from phalanx.numpy.ranges import (
-    fromfunction as fromfunction,
+    arange as arange,
+    geomspace as geomspace,
+    linspace as linspace,
+    logspace as logspace,
     meshgrid as meshgrid,
     mgrid as mgrid,
     ogrid as ogrid,
+)
+from phalanx.numpy.reductions import (
+    all as all,
+    any as any,
+    argmax as argmax,
+    argmin as argmin,
+    count_nonzero as count_nonzero,
+    nanargmax as nanargmax,
+    nanargmin as nanargmin,
+    nanprod as nanprod,
+    nansum as nansum,
+    prod as prod,
+    sum as sum,
+)
+from phalanx.numpy.rounding import (
+    around as around,
+    ceil as ceil,
+    fix as fix,
+    floor as floor,
+    rint as rint,
+    round as round,
+    trunc as trunc,
+)
+from phalanx.numpy.searching import (
+    argwhere as argwhere,
+    flatnonzero as flatnonzero,
+    nonzero as nonzero,
+    where as where,
+)
+from phalanx.numpy.sets import (
+    intersect1d as intersect1d,
+    isin as isin,
+    setdiff1d as setdiff1d,
+    setxor1d as setxor1d,
+    union1d as union1d,
+    unique as unique,
+    unique_all as unique_all,
+    unique_counts as unique_counts,
+    unique_inverse as unique_inverse,
+    unique_values as unique_values,
+)
+from phalanx.numpy.sorting import (
+    argpartition as argpartition,
+    argsort as argsort,
+    extract as extract,
+    lexsort as lexsort,
+    partition as partition,
+    searchsorted as searchsorted,
+    sort as sort,
+    sort_complex as sort_complex,
+    top_k as top_k,
+)
+from phalanx.numpy.special import (
+    i0 as i0,
+    sinc as sinc,
+)
+from phalanx.numpy.standard import (
+    __array_api_version__ as __array_api_version__,
+    __array_namespace_info__ as __array_namespace_info__,
+)
+from phalanx.numpy.statistics import (
+    average as average,
+    corrcoef as corrcoef,
+    cov as cov,
+    mean as mean,
+    nanmean as nanmean,
+    nanstd as nanstd,
+    nanvar as nanvar,
+    ptp as ptp,
+    std as std,
+    var as var,
 )
 from phalanx.numpy.trigonometric import (
     acos as acos,
@@ -484,22 +486,18 @@ from phalanx.numpy.trigonometric import (
     sinh as sinh,
     tan as tan,
     tanh as tanh,
+    unwrap as unwrap,
 )
-from phalanx.numpy.exponents import (
-    exp as exp,
-    exp2 as exp2,
-    expm1 as expm1,
-    log as log,
-    log10 as log10,
-    log1p as log1p,
-    log2 as log2,
-    logaddexp as logaddexp,
-    logaddexp2 as logaddexp2,
-)
-from phalanx.numpy.special import i0 as i0, sinc as sinc
 from phalanx.numpy.universal import (
     frompyfunc as frompyfunc,
     ufunc as ufunc,
+)
+from phalanx.numpy.windows import (
+    bartlett as bartlett,
+    blackman as blackman,
+    hamming as hamming,
+    hanning as hanning,
+    kaiser as kaiser,
 )
 
 ndarray = Array

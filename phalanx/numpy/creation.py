@@ -1,4 +1,4 @@
-"""Arrays from data, and arrays of zeros, ones, ranges, diagonals and grids.
+"""Arrays from numbers and lists, and arrays of zeros, ones and other constants.
 
 Arrays that a rule describes are computed where they are needed: under a transformation they
 become operations of the program, not constants captured by it.
@@ -6,24 +6,22 @@ become operations of the program, not constants captured by it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx import primitives as ops
-from phalanx.base import dtypes, lattice, lengths
+from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import is_key
 from phalanx.base.kinds import SEQUENCE
-from phalanx.base.lengths import Length, integer
+from phalanx.base.lengths import integer
 from phalanx.base.numpy_kinds import GENERIC, NDARRAY
 from phalanx.base.source import user_location
 from phalanx.core.types import SCALARS, Array, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -37,7 +35,6 @@ from phalanx.numpy.promotion import (
     scalar_array,
 )
 from phalanx.primitives.vary import varying_like
-from phalanx.run.dlpack import import_dlpack
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
@@ -162,63 +159,6 @@ def astype(
     wanted = dtypes.requested(float if dtype is None else dtype)
     out = convert(as_array("astype", x), wanted)
     return on_device(array(out) if copy and out is x else out, device)
-
-
-def load(file: Any, **options: Any) -> Any:
-    """The array in a ``.npy`` file, or in every entry of an ``.npz`` file, as a dict.
-
-    Args:
-        file: the path of a file, or a file that is open.
-        options: what NumPy's function of this name takes besides.
-
-    Returns:
-        An array, or a dict of arrays by name; bfloat16 for elements of two bytes without a dtype,
-        as which NumPy stores these.
-
-    Raises:
-        ValueError: the file is no such file, or not whole, or holds what is no array.
-        TypeError: it holds an array of a dtype that is none here.
-
-    >>> import io
-    >>> jnp.save(file := io.BytesIO(), jnp.arange(3))
-    >>> _ = file.seek(0)
-    >>> print(jnp.load(file))
-    [0 1 2]
-    """
-    try:
-        content: Any = np.load(file, **options)
-        if isinstance(content, np.lib.npyio.NpzFile):
-            with content:
-                parts = {name: _entry(name, content[name]) for name in content.files}
-                return {name: from_host(part) for name, part in parts.items()}
-        part = _entry("its content", content)
-    except (OSError, TypeError):  # there is no such file, or what is given is none
-        raise
-    except Exception as e:  # whatever NumPy, and what it reads with, make of damaged bytes
-        reason = str(e) or type(e).__name__
-        raise ValueError(
-            f"load: {file!r} is no .npy or .npz file that is whole: {reason}, at {user_location()}"
-        ) from None
-    return from_host(part)
-
-
-def _entry(name: str, content: Any) -> Any:
-    """An array of a file.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if not isinstance(content, np.ndarray):
-        raise ValueError(f"{name} is no array, but of type {type(content).__name__}")
-    return _of_words(content)
-
-
-def _of_words(data: Any) -> Any:
-    """The array, of bfloat16 where a file has two bytes for each element: NumPy has no name for it.
-
-    Other dtypes of that kind have one byte, and a file does not tell them apart.
-    """
-    return data.view(dtypes.BFLOAT16) if data.dtype == "V2" else data
 
 
 def on_device(x: Any, device: Any) -> Any:
@@ -357,130 +297,6 @@ def _stacked(data: Any, dtype: np.dtype) -> Any:
             "jnp.concatenate for arrays of different lengths"
         )
     return ops.stack(parts, 0)
-
-
-def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """The bytes of ``buffer`` read as a vector of ``dtype``.
-
-    Args:
-        buffer: bytes, or an object with the buffer protocol.
-        dtype: the dtype in which the numbers are read; that of a Python float is float64.
-        count: how many numbers to read; -1 for all.
-        offset: at which byte to begin.
-
-    Returns:
-        A vector of ``dtype``, with 64 bits reduced to 32.
-
-    >>> print(jnp.frombuffer(b"abc", dtype="uint8"))
-    [97 98 99]
-    """
-    return from_host(np.frombuffer(buffer, np.dtype(dtype), count, offset))
-
-
-def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
-    """The numbers that ``iter`` yields, as a vector of ``dtype``.
-
-    Args:
-        iter: an iterable of numbers.
-        dtype: the dtype of the result.
-        count: how many numbers to read; -1 for all.
-
-    Returns:
-        A vector of ``dtype``, with 64 bits reduced to 32.
-
-    >>> print(jnp.fromiter((i * i for i in range(4)), dtype=int))
-    [0 1 4 9]
-    """
-    return from_host(np.fromiter(iter, np.dtype(dtype), count))
-
-
-def fromfile(
-    file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
-) -> Array:
-    """The numbers in a file, as NumPy's function of this name reads them.
-
-    Args:
-        file: the path of a file, or a file that is open.
-        dtype: the dtype in which the numbers are read; that of a Python float is float64.
-        count: how many numbers to read; -1 for all.
-        sep: what stands between numbers in a file of text; empty for a file of bytes.
-        offset: at which byte to begin.
-
-    Returns:
-        A vector of ``dtype``, with 64 bits reduced to 32.
-
-    Raises:
-        TypeError: ``file`` is an array.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     np.arange(3, dtype="int32").tofile(file.name)
-    ...     print(jnp.fromfile(file.name, dtype="int32"))
-    [0 1 2]
-    """
-    if isinstance(file, Array):
-        raise TypeError(f"fromfile: the name of a file, or an open one, is needed, got {file.aval}")
-    return from_host(np.fromfile(file, np.dtype(dtype), count, sep=sep, offset=offset))
-
-
-def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """The numbers written in ``string``, separated by ``sep``, as a vector of ``dtype``.
-
-    Args:
-        string: the text.
-        dtype: the dtype in which the numbers are read; that of a Python float is float64.
-        count: how many numbers to read; -1 for all.
-        sep: what stands between numbers.
-
-    Returns:
-        A vector of ``dtype``, with 64 bits reduced to 32.
-
-    >>> print(jnp.fromstring("1 2 3", dtype=int, sep=" "))
-    [1 2 3]
-    """
-    return from_host(np.fromstring(string, np.dtype(dtype), count, sep=sep))
-
-
-def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library, handed over by the DLPack protocol.
-
-    What lies on a GPU stays there. It is copied, since arrays here never change, unless ``copy`` is
-    False.
-
-    Args:
-        x: an array with the methods ``__dlpack__`` and ``__dlpack_device__``.
-        device: where it is to lie; default where it lies, or for an array of the host's memory the
-            first device.
-        copy: False asks for the memory of ``x`` itself, which nobody may write from then on.
-
-    Returns:
-        An array of the shape and dtype of what is given.
-
-    Raises:
-        TypeError: ``x`` does not speak the protocol.
-        BufferError: its device or its dtype is not here; or ``copy`` is False and its memory cannot
-            be shared: it is to be on another device or in another dtype, or has not the alignment
-            or the order of dimensions that the runtime needs.
-
-    >>> print(jnp.from_dlpack(np.arange(3)))
-    [0 1 2]
-    """
-    if not isinstance(x, Array) and not hasattr(x, "__dlpack__"):
-        raise TypeError(
-            f"from_dlpack: an array with a method __dlpack__ is needed, got {x!r} of type "
-            f"{type(x).__name__}; see jnp.asarray"
-        )
-    dtypes.refuse_masked(x)
-    if isinstance(x, Array):
-        return on_device(array(x, copy=bool(copy)), device)
-    imported = import_dlpack(x, shared=copy is False)
-    placed = on_device(imported, device)
-    if copy is False and placed.devices() != imported.devices():
-        raise BufferError(
-            f"from_dlpack: the array lies on {imported.device}, and its memory cannot be "
-            f"shared with {device}, at {user_location()}; leave copy=False out, or the device"
-        )
-    return placed
 
 
 # ---- constant arrays ------------------------------------------------------------------------
@@ -756,83 +572,3 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
 
 def _full_like(who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:
     return convert(_full(who, shape, value, dtype), dtype, weak)
-
-
-# ---- ranges ---------------------------------------------------------------------------------
-
-
-@takes_out_sharding
-def arange(
-    start: ArrayLike,
-    stop: ArrayLike | None = None,
-    step: ArrayLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Array:
-    """Evenly spaced numbers: start, start + step, ... up to, without, stop; or 0, 1, ... below
-    the only argument.
-
-    Args:
-        start: the first number; if it is the only one given, the end, and the first is 0.
-        stop: the end, which is not in the result.
-        step: the difference of neighbours; default 1.
-        dtype: the dtype of the result; None for that of the numbers.
-        device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
-
-    Returns:
-        A vector of length ceil((stop - start) / step).
-
-    Raises:
-        ConcretizationTypeError: an argument is traced; the length must be known.
-
-    >>> print(jnp.arange(4), jnp.arange(2, 10, 3))
-    [0 1 2 3] [2 5 8]
-    """
-    bounds = [x for x in (start, stop, step) if x is not None]
-    if stop is None:
-        start, stop = 0, start
-    first, last, by = map(_number, (start, stop, 1 if step is None else step))
-    if by == 0:
-        raise ValueError("arange: step must not be 0")
-    kind = lattice.result_type(*bounds) if dtype is None else dtypes.requested(dtype)
-    if all(isinstance(x, (int, Length)) for x in (first, last, by)):
-        count = lengths.count(first, last, by)
-    else:
-        count = max(0, math.ceil((last - first) / by))
-    return created_on(device, _range, first, by, count, kind)
-
-
-def _number(x: Any) -> Any:
-    if isinstance(x, (Array, NDARRAY, GENERIC)):
-        x = x.item()
-    if isinstance(x, Length):
-        return x
-    if not isinstance(x, (bool, int, float)):
-        raise TypeError(f"arange: start, stop and step must be real numbers, got {x!r}")
-    return int(x) if isinstance(x, (bool, int)) else x
-
-
-_EXACT = 2**24  # up to here float32 represents every integer
-
-
-def _range(first: Any, by: Any, count: int, dtype: np.dtype) -> Any:
-    if lengths.symbolic((first, by, count)):
-        return _counted(first, by, count, dtype)
-    integral = first == int(first) and by == int(by)
-    largest = max(abs(first), abs(first + by * count))
-    exact = dtype in INTEGERS or (dtype.name in ("float32", "float64") and largest < _EXACT)
-    if not (integral and exact):
-        return from_host(np.asarray(first + by * np.arange(count)).astype(dtype))
-    return _counted(int(first), int(by), count, dtype)
-
-
-def _counted(first: Any, by: Any, count: Any, dtype: np.dtype) -> Any:
-    """``count`` numbers in steps of ``by``."""
-    out = ops.iota(dtype=dtype, shape=(count,), dim=0)
-    if by != 1:
-        out = ops.mul(out, literal(out, by))
-    return out if first == 0 else ops.add(out, literal(out, first))

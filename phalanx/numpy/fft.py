@@ -23,9 +23,10 @@ from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.complex_numbers import conj
-from phalanx.numpy.creation import arange, on_device
+from phalanx.numpy.creation import on_device
 from phalanx.numpy.manipulation import moveaxis, roll
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact, shape_entries
+from phalanx.numpy.ranges import arange
 from phalanx.primitives.fft import MOST
 
 __all__ = [

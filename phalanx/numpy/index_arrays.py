@@ -14,7 +14,6 @@ from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, remainder
-from phalanx.numpy.creation import arange
 from phalanx.numpy.matrices import as_matrices
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -27,6 +26,7 @@ from phalanx.numpy.promotion import (
     promote_arrays,
     value_of,
 )
+from phalanx.numpy.ranges import arange
 from phalanx.numpy.searching import nonzero
 
 

@@ -1,22 +1,23 @@
-"""Numbers evenly spaced, or so that their logarithms are; grids, and functions of positions."""
+"""Numbers evenly spaced, or so that their logarithms are; and grids."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from phalanx import primitives as ops
-from phalanx.base import dtypes, lengths
+from phalanx.base import dtypes, lattice, lengths
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.kinds import SEQUENCE
+from phalanx.base.lengths import Length
+from phalanx.base.numpy_kinds import GENERIC, NDARRAY
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import literal, over, power
-from phalanx.numpy.creation import on_device
-from phalanx.numpy.index_arrays import indices
+from phalanx.numpy.creation import created_on, on_device
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -26,6 +27,83 @@ from phalanx.numpy.promotion import (
     from_host,
 )
 from phalanx.numpy.rounding import floor
+
+
+@takes_out_sharding
+def arange(
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Evenly spaced numbers: start, start + step, ... up to, without, stop; or 0, 1, ... below
+    the only argument.
+
+    Args:
+        start: the first number; if it is the only one given, the end, and the first is 0.
+        stop: the end, which is not in the result.
+        step: the difference of neighbours; default 1.
+        dtype: the dtype of the result; None for that of the numbers.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        A vector of length ceil((stop - start) / step).
+
+    Raises:
+        ConcretizationTypeError: an argument is traced; the length must be known.
+
+    >>> print(jnp.arange(4), jnp.arange(2, 10, 3))
+    [0 1 2 3] [2 5 8]
+    """
+    bounds = [x for x in (start, stop, step) if x is not None]
+    if stop is None:
+        start, stop = 0, start
+    first, last, by = map(_number, (start, stop, 1 if step is None else step))
+    if by == 0:
+        raise ValueError("arange: step must not be 0")
+    kind = lattice.result_type(*bounds) if dtype is None else dtypes.requested(dtype)
+    if all(isinstance(x, (int, Length)) for x in (first, last, by)):
+        count = lengths.count(first, last, by)
+    else:
+        count = max(0, math.ceil((last - first) / by))
+    return created_on(device, _range, first, by, count, kind)
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, (Array, NDARRAY, GENERIC)):
+        x = x.item()
+    if isinstance(x, Length):
+        return x
+    if not isinstance(x, (bool, int, float)):
+        raise TypeError(f"arange: start, stop and step must be real numbers, got {x!r}")
+    return int(x) if isinstance(x, (bool, int)) else x
+
+
+_EXACT = 2**24  # up to here float32 represents every integer
+
+
+def _range(first: Any, by: Any, count: int, dtype: np.dtype) -> Any:
+    if lengths.symbolic((first, by, count)):
+        return _counted(first, by, count, dtype)
+    integral = first == int(first) and by == int(by)
+    largest = max(abs(first), abs(first + by * count))
+    exact = dtype in INTEGERS or (dtype.name in ("float32", "float64") and largest < _EXACT)
+    if not (integral and exact):
+        return from_host(np.asarray(first + by * np.arange(count)).astype(dtype))
+    return _counted(int(first), int(by), count, dtype)
+
+
+def _counted(first: Any, by: Any, count: Any, dtype: np.dtype) -> Any:
+    """``count`` numbers in steps of ``by``."""
+    out = ops.iota(dtype=dtype, shape=(count,), dim=0)
+    if by != 1:
+        out = ops.mul(out, literal(out, by))
+    return out if first == 0 else ops.add(out, literal(out, first))
 
 
 @overload
@@ -280,27 +358,3 @@ mgrid = _Grid(np.mgrid, "A full grid of coordinates, as one array, by slices.")
 
 
 ogrid = _Grid(np.ogrid, "A grid of coordinates that broadcast, one array per axis, by slices.")
-
-
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Any:
-    """``function`` of the indices of an array of ``shape``, one array of them per dimension.
-
-    Args:
-        function: a function of as many arrays as there are dimensions, the coordinates.
-        shape: the shape of the result: a tuple of integers, or an integer.
-        dtype: the dtype of the indices that ``function`` gets.
-        kwargs: keyword arguments of the function.
-
-    Returns:
-        What ``function`` returns.
-
-    Raises:
-        ValueError: a length in ``shape`` is negative.
-
-    >>> print(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
-    [[ 0  1  2]
-     [10 11 12]]
-    """
-    return function(*indices(shape, dtype), **kwargs)

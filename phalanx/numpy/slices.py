@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from phalanx.base.kinds import TUPLE
-from phalanx.lax.index import dynamic_slice, dynamic_update_slice
+from phalanx.lax.slicing import dynamic_slice, dynamic_update_slice
 from phalanx.numpy.at import Part
 
 

@@ -1,37 +1,37 @@
 """The names of ``phalanx.random``, each with the module that has it."""
 
-from phalanx.random.permutations import choice as choice, permutation as permutation
-from phalanx.random.discrete import categorical as categorical
 from phalanx.random.continuous import (
+    beta as beta,
+    cauchy as cauchy,
+    chisquare as chisquare,
     double_sided_maxwell as double_sided_maxwell,
+    exponential as exponential,
+    f as f,
     generalized_normal as generalized_normal,
+    gumbel as gumbel,
+    laplace as laplace,
+    logistic as logistic,
     maxwell as maxwell,
     pareto as pareto,
     rayleigh as rayleigh,
+    t as t,
     triangular as triangular,
     wald as wald,
     weibull_min as weibull_min,
 )
-from phalanx.random.multivariate import ball as ball, dirichlet as dirichlet
-from phalanx.random.continuous import (
-    beta as beta,
-    chisquare as chisquare,
-    f as f,
-    t as t,
-)
-from phalanx.random.discrete import geometric as geometric
 from phalanx.random.declared import define_prng_impl as define_prng_impl
-from phalanx.random.continuous import (
-    cauchy as cauchy,
-    exponential as exponential,
-    gumbel as gumbel,
-    laplace as laplace,
-    logistic as logistic,
+from phalanx.random.discrete import (
+    bernoulli as bernoulli,
+    binomial as binomial,
+    categorical as categorical,
+    geometric as geometric,
+    multinomial as multinomial,
+    poisson as poisson,
+    rademacher as rademacher,
 )
-from phalanx.random.normals import (
-    lognormal as lognormal,
-    normal as normal,
-    truncated_normal as truncated_normal,
+from phalanx.random.gammas import (
+    gamma as gamma,
+    loggamma as loggamma,
 )
 from phalanx.random.keys import (
     Key as Key,
@@ -46,14 +46,22 @@ from phalanx.random.keys import (
     wrap_key_data as wrap_key_data,
 )
 from phalanx.random.multivariate import (
+    ball as ball,
+    dirichlet as dirichlet,
     multivariate_normal as multivariate_normal,
     orthogonal as orthogonal,
 )
-from phalanx.random.gammas import gamma as gamma, loggamma as loggamma
-from phalanx.random.discrete import (
-    binomial as binomial,
-    multinomial as multinomial,
-    poisson as poisson,
+from phalanx.random.normals import (
+    lognormal as lognormal,
+    normal as normal,
+    truncated_normal as truncated_normal,
 )
-from phalanx.random.uniforms import bits as bits, randint as randint, uniform as uniform
-from phalanx.random.discrete import bernoulli as bernoulli, rademacher as rademacher
+from phalanx.random.permutations import (
+    choice as choice,
+    permutation as permutation,
+)
+from phalanx.random.uniforms import (
+    bits as bits,
+    randint as randint,
+    uniform as uniform,
+)

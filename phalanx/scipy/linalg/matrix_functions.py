@@ -15,7 +15,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.branches import cond, switch
 from phalanx.lax.loops import fori_loop, scan
-from phalanx.numpy.creation import arange, zeros_like
+from phalanx.numpy.creation import zeros_like
 from phalanx.numpy.exponents import log2
 from phalanx.numpy.extrema import max, min
 from phalanx.numpy.functional import vectorize
@@ -24,6 +24,7 @@ from phalanx.numpy.linalg.equations import pair, square
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.matrices import diagonal, eye, triu
 from phalanx.numpy.promotion import ArrayLike
+from phalanx.numpy.ranges import arange
 from phalanx.numpy.reductions import all, sum
 from phalanx.numpy.searching import where
 from phalanx.primitives import linalg as prims

@@ -2,17 +2,22 @@
 
 from phalanx.nn.normalize import logsumexp as logsumexp
 from phalanx.numpy.special import i0 as i0
-from phalanx.scipy.special.bessels import bessel_jn as bessel_jn, i0e as i0e, i1 as i1, i1e as i1e
-from phalanx.scipy.special.hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
-from phalanx.scipy.special.legendre import sph_harm_y as sph_harm_y
-from phalanx.scipy.special.gammas import (
+from phalanx.scipy.special.bessels import (
+    bessel_jn as bessel_jn,
+    i0e as i0e,
+    i1 as i1,
+    i1e as i1e,
+)
+from phalanx.scipy.special.combinatorics import (
     bernoulli as bernoulli,
+    comb as comb,
+    factorial as factorial,
+)
+from phalanx.scipy.special.gammas import (
     beta as beta,
     betainc as betainc,
     betaln as betaln,
-    comb as comb,
     digamma as digamma,
-    factorial as factorial,
     gamma as gamma,
     gammainc as gammainc,
     gammaincc as gammaincc,
@@ -24,6 +29,10 @@ from phalanx.scipy.special.gammas import (
     polygamma as polygamma,
     zeta as zeta,
 )
+from phalanx.scipy.special.hypergeometric import (
+    hyp1f1 as hyp1f1,
+    hyp2f1 as hyp2f1,
+)
 from phalanx.scipy.special.integrals import (
     exp1 as exp1,
     expi as expi,
@@ -34,6 +43,7 @@ from phalanx.scipy.special.integrals import (
 from phalanx.scipy.special.legendre import (
     lpmn as lpmn,
     lpmn_values as lpmn_values,
+    sph_harm_y as sph_harm_y,
 )
 from phalanx.scipy.special.logarithms import (
     boxcox as boxcox,

@@ -17,39 +17,33 @@ KNOWN = {"ArrayLike", "DTypeLike", "PrecisionLike", "Array"}  # names of types t
 
 def written(home: str, found: inspect.Signature, skipped: str = "") -> str:
     """A signature that module ``home`` declares, as Python, without the parameter ``skipped``."""
-    parts: list[str] = []
-    before: Any = None
-    for parameter in found.parameters.values():
-        if parameter.name.startswith("_") or parameter.name == skipped:
-            continue
-        parts += _separators(before, parameter.kind)
-        parts.append(_parameter(home, parameter))
-        before = parameter.kind
-    if before is inspect.Parameter.POSITIONAL_ONLY:
-        parts.append("/")
-    result = _annotation(home, found.return_annotation)
-    return f"({', '.join(parts)})" + (f" -> {result}" if result else "")
+    shown = [
+        parameter.replace(
+            annotation=_Text.of(_annotation(home, parameter.annotation)),
+            default=_Text.of(_default(parameter.default)),
+        )
+        for parameter in found.parameters.values()
+        if not parameter.name.startswith("_") and parameter.name != skipped
+    ]
+    result = _Text.of(_annotation(home, found.return_annotation))
+    return str(found.replace(parameters=shown, return_annotation=result))
 
 
-def _separators(before: Any, kind: Any) -> list[str]:
-    of = inspect.Parameter
-    ends = before is of.POSITIONAL_ONLY and kind is not before
-    stars = kind is of.KEYWORD_ONLY and before not in (of.KEYWORD_ONLY, of.VAR_POSITIONAL)
-    return ["/"] * ends + ["*"] * stars
+class _Text(str):
+    """What a signature shows as it is."""
 
+    __repr__ = str.__str__
 
-def _parameter(home: str, parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    kind = _annotation(home, parameter.annotation)
-    text = f"{stars}{parameter.name}" + (f": {kind}" if kind else "")
-    if parameter.default is parameter.empty:
-        return text
-    default = _default(parameter.default)
-    return f"{text} = {default}" if kind else f"{text}={default}"
+    @classmethod
+    def of(cls, text: str) -> Any:
+        """``text``; where there is none, what a signature has for nothing."""
+        return cls(text) if text else inspect.Signature.empty
 
 
 def _default(value: Any) -> str:
-    """A default as a user would write it."""
+    """A default as a user would write it; empty where there is none."""
+    if value is inspect.Parameter.empty:
+        return ""
     text = getattr(value, "__qualname__", "<>") if callable(value) else repr(value)
     return "..." if "<" in text else text
 

@@ -104,11 +104,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Slices": ["phalanx.lax.slicing"],
         "Conversions": ["phalanx.lax.conversion"],
         "Barriers": ["phalanx.lax.barriers"],
-        "Positions that are data": [
-            "phalanx.lax.gather",
-            "phalanx.lax.scatter",
-            "phalanx.primitives.index",
-        ],
+        "Positions that are data": ["phalanx.lax.gather_scatter", "phalanx.primitives.index"],
         "Reductions": ["phalanx.lax.reductions", "phalanx.lax.window"],
         "Sorting": ["phalanx.lax.sorting"],
         "Products": [

@@ -17,8 +17,7 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
         disable: whether compilation is off inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.disable_jit():
@@ -35,8 +34,7 @@ def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: whether the option is on inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.debug_nans():
@@ -54,8 +52,7 @@ def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: whether the option is on inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.debug_infs():
@@ -75,8 +72,7 @@ def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: whether the option is on inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.log_compiles():
@@ -93,8 +89,7 @@ def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: whether the option is on inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.enable_x64():
@@ -111,8 +106,7 @@ def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None
         new_val: "default", "high", "highest", or None for what the platform does.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.default_matmul_precision("highest"):
@@ -129,8 +123,7 @@ def default_device(new_val: Any) -> AbstractContextManager[None]:
         new_val: one of ``phalanx.devices()``, the name of a platform, or None for the first device.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> last = phalanx.devices()[-1]
@@ -146,8 +139,7 @@ def disable_x64() -> AbstractContextManager[None]:
     """Turn 64-bit dtypes into the 32-bit ones.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.experimental.disable_x64():

@@ -25,8 +25,7 @@ def transfer_guard(new_val: str) -> AbstractContextManager[None]:
             "disallow_explicit" all of them.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, numpy as np
     >>> with phalanx.transfer_guard("disallow"):
@@ -46,8 +45,7 @@ def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[None]:
             "disallow_explicit" all of them.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.transfer_guard_host_to_device("log"):
@@ -64,8 +62,7 @@ def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
             "disallow_explicit" all of them.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.transfer_guard_device_to_host("allow"):
@@ -83,8 +80,7 @@ def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[None
             "disallow_explicit" all of them.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.transfer_guard_device_to_device("allow"):
@@ -103,8 +99,7 @@ def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
         new_val: "allow", "warn" or "raise".
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.numpy_rank_promotion("raise"):
@@ -122,8 +117,7 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
         new_val: "standard", or "strict": only Python's numbers adapt to arrays of their kind.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.numpy_dtype_promotion("strict"):
@@ -148,8 +142,7 @@ def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.explain_cache_misses(False):
@@ -165,8 +158,7 @@ def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> f = phalanx.jit(lambda x: x + 1)
@@ -188,8 +180,7 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.enable_checks():
@@ -206,8 +197,7 @@ def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.enable_custom_prng():
@@ -224,8 +214,7 @@ def default_prng_impl(new_val: str = "threefry2x32") -> AbstractContextManager[N
         new_val: the name of the generator, such as ``threefry2x32``.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.default_prng_impl("rbg"):
@@ -245,8 +234,7 @@ def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> from phalanx import random
@@ -264,8 +252,7 @@ def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
         new_val: "allow", "warn" or "error".
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.legacy_prng_key("allow"):
@@ -285,8 +272,7 @@ def auto_pcast(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> from phalanx import P
@@ -308,8 +294,7 @@ def remove_size_one_mesh_axis_from_type(new_val: bool = True) -> AbstractContext
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> mesh, rows = phalanx.make_mesh((1,), "i"), phalanx.P("i")
@@ -350,8 +335,7 @@ def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
         new_val: the value of the option inside the block.
 
     Returns:
-        A context manager, and a decorator: inside its block, or function, the option has this
-        value.
+        A context manager and decorator: within it the option has this value.
 
     >>> import phalanx
     >>> with phalanx.check_tracer_leaks(False):

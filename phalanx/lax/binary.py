@@ -22,8 +22,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum x + y, elementwise; of booleans, x ∨ y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -42,8 +41,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """The difference x - y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -64,8 +62,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     With ``out_dtype``, the operands are converted to that first.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
         out_dtype: the dtype of the result, to which the operands are converted first.
 
     Returns:
@@ -89,8 +86,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the bits of x y, of integers.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -123,8 +119,7 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
     """The quotient x / y; of integers, rounded towards 0.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -163,8 +158,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """The power xʸ; an integer y goes with any x.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -191,8 +185,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point with ordinate x and abscissa y, in [-π, π].
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -231,8 +224,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """The complex numbers x + i y, of two real operands.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         Complex numbers of the shape of the operands: complex64 of float32, complex128 of float64.
@@ -254,11 +246,10 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x = y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
@@ -274,11 +265,10 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≠ y.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
@@ -298,7 +288,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
         y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
@@ -318,7 +308,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
         y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
@@ -338,7 +328,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
         y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
@@ -358,7 +348,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
         y: real numbers, of the same shape and dtype, or a number.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the operands have different shapes, in more than lengths of 1.
@@ -374,8 +364,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The greater of x and y; NaN if one of them is.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -394,8 +383,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; NaN if one of them is.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -494,8 +482,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """The conjunction x ∧ y, bit by bit, of integers and booleans.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -513,8 +500,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """The disjunction x ∨ y, bit by bit, of integers and booleans.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -532,8 +518,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """The exclusive disjunction x ⊕ y, bit by bit, of integers and booleans.
 
     Args:
-        x: an array, or a number.
-        y: an array of the same shape and dtype, or a number.
+        x, y: arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.

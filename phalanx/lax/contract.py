@@ -50,8 +50,7 @@ def dot_general(
         precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``, a
             ``DotAlgorithm`` or a ``DotAlgorithmPreset`` or its name, or a pair of these.
         preferred_element_type: the dtype to accumulate in, which the result has.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array with the batch dimensions, then what is left of lhs, then of rhs; of the dtype of
@@ -119,8 +118,7 @@ def dot(
         preferred_element_type: the dtype to accumulate in, which the result has.
         dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``, each a
             sequence of dimensions, in pairs of equal length.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dimensions that are not contracted, of the dtype of the operands, or of

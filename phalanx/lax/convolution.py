@@ -165,8 +165,7 @@ def conv_general_dilated(
         batch_group_count: the batch of lhs and the outputs of rhs do.
         precision: see ``dot_general``.
         preferred_element_type: the dtype to accumulate in, which the result has.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands,
@@ -233,8 +232,7 @@ def conv(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
         An array [N, O, spatial...] of the dtype of the operands, or of ``preferred_element_type``.
@@ -280,8 +278,7 @@ def conv_with_general_padding(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
         An array [N, O, spatial...] of the dtype of the operands, or of ``preferred_element_type``.
@@ -345,8 +342,7 @@ def conv_transpose(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
         use_consistent_padding: whether pairs of padding are those of the convolution that is
             transposed.
 

@@ -101,8 +101,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -
     Args:
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: the dtype of the result.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape and dtype.
@@ -142,8 +141,7 @@ def broadcasted_iota(
         dtype: the dtype of the result.
         shape: the shape of the result: a tuple of integers, or an integer.
         dimension: the dimension along which numbers rise.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape and dtype.

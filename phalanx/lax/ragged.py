@@ -99,8 +99,7 @@ def ragged_dot(
         precision: see ``dot_general``.
         preferred_element_type: the dtype to accumulate in, which the result has.
         group_offset: only None.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dimensions that are not contracted, of the dtype of the operands, or of
@@ -152,8 +151,7 @@ def ragged_dot_general(
         precision: see ``dot_general``.
         preferred_element_type: the dtype to accumulate in, which the result has.
         group_offset: only None.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dimensions that are not contracted, of the dtype of the operands, or of

@@ -30,8 +30,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Args:
         operand: an array.
         axes: the dimensions that are reduced, a sequence of integers.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of the operand, without those dimensions.
@@ -71,8 +70,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Args:
         operand: an array.
         axes: the dimensions that are reduced, a sequence of integers.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of the operand, without those dimensions.
@@ -93,8 +91,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Args:
         operand: an array.
         axes: the dimensions that are reduced, a sequence of integers.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of the operand, without those dimensions.
@@ -339,8 +336,7 @@ def reduce(
         computation: of two scalars, or two trees of scalars like ``operands``; such as
             ``lax.add``, ``lax.max``, or one of your own.
         dimensions: those that are reduced.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         A tree like ``operands``, whose arrays lack those dimensions.

@@ -26,8 +26,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     Args:
         operand: an array.
         sizes: the lengths of the new dimensions in front.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of the operand.
@@ -57,8 +56,7 @@ def broadcast_in_dim(
         operand: an array.
         shape: the shape of the result: a tuple of integers, or an integer.
         broadcast_dimensions: which dimension of the result each one of the operand becomes.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of the operand.
@@ -155,8 +153,7 @@ def reshape(
         operand: an array.
         new_sizes: the shape of the result: a tuple of integers, or an integer.
         dimensions: the order in which dimensions of the operand are read; None: as they are.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of the operand.

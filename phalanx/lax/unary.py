@@ -240,8 +240,7 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -257,8 +256,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -274,8 +272,7 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: real numbers, as an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -294,8 +291,7 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -311,8 +307,7 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -328,8 +323,7 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -345,8 +339,7 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -362,8 +355,7 @@ def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -379,8 +371,7 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -396,8 +387,7 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -431,8 +421,7 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -448,8 +437,7 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -465,8 +453,7 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -557,8 +544,7 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -640,8 +626,7 @@ def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
         x: real numbers, as an array, or a number.
-        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
-            the compiler's own.
+        accuracy: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for the compiler's own.
 
     Returns:
         An array of the shape and dtype of ``x``.

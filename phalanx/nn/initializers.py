@@ -77,8 +77,7 @@ def zeros(
         key: is not used.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: the dtype of the result; None for float32.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape and dtype.
@@ -103,8 +102,7 @@ def ones(
         key: is not used.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: the dtype of the result; None for float32.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape and dtype.

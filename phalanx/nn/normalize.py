@@ -371,8 +371,7 @@ def one_hot(
         num_classes: the length of the new axis.
         dtype: of the result; by default float32, or float64 under ``enable_x64``.
         axis: where the new axis is in the result.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the shape of ``x`` and a dimension of length ``num_classes`` more.

@@ -54,13 +54,11 @@ def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) 
     """The sum x + y, elementwise, with broadcasting; of booleans, x or y.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -78,13 +76,11 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
     """The difference x - y, elementwise, with broadcasting.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -102,13 +98,11 @@ def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
     """The product x y, elementwise, with broadcasting; of booleans, x and y.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -127,8 +121,7 @@ def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
 
     Args:
         x: an array, or a number.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
         An array of the shape and dtype of ``x``.
@@ -300,11 +293,10 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The quotient x / y, elementwise, with broadcasting; integers give floating-point numbers.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        An array of the broadcast shape; integers give float32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -327,8 +319,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
-        give int32.
+        An array of the broadcast shape and their promoted dtype; booleans give int32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -384,8 +375,7 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
-        give int32.
+        An array of the broadcast shape and their promoted dtype; booleans give int32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -456,8 +446,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
-        give int32.
+        An array of the broadcast shape and their promoted dtype; booleans give int32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -478,7 +467,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
         y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
-        Two arrays of the shape to which the arguments broadcast.
+        Two arrays of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -516,7 +505,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         x2: integers, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -536,7 +525,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
         x2: integers, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -593,12 +582,10 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     negative they are 1 / x rounded towards 0.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
-        give int32.
+        An array of the broadcast shape and their promoted dtype; booleans give int32.
 
     Raises:
         TypeError: integers with an exponent that is a negative Python integer.
@@ -633,11 +620,10 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The power x^y, elementwise, in floating-point numbers.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast.
+        An array of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -660,7 +646,7 @@ def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
         at_zero: the result where x is 0.
 
     Returns:
-        An array of the shape to which the arguments broadcast.
+        An array of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

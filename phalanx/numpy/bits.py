@@ -108,11 +108,10 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     Args:
         x: integers or booleans, as an array, or a number.
         y: integers or booleans, as an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -132,11 +131,10 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     Args:
         x: integers or booleans, as an array, or a number.
         y: integers or booleans, as an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -156,11 +154,10 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     Args:
         x: integers or booleans, as an array, or a number.
         y: integers or booleans, as an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -220,7 +217,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: integers or booleans, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted integer dtype.
+        An array of the broadcast shape, of their promoted integer dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -243,7 +240,7 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: integers or booleans, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted integer dtype.
+        An array of the broadcast shape, of their promoted integer dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -65,8 +65,7 @@ def array(
         order: the memory layout in NumPy; here it has no meaning.
         ndmin: the least number of dimensions; missing ones are put in front.
         device: a device or a sharding, where the array shall lie.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array; of the dtype of the data, or of ``dtype``.
@@ -109,8 +108,7 @@ def asarray(
         order: the memory layout in NumPy; here it has no meaning.
         copy: whether the result must not share memory with an array given.
         device: a device or a sharding, where the array shall lie.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array; of the dtype of the data, or of ``dtype``.
@@ -321,8 +319,7 @@ def zeros(
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape, by default of float32.
@@ -350,8 +347,7 @@ def ones(
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape, by default of float32.
@@ -380,8 +376,7 @@ def empty(
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape, by default of float32.
@@ -411,8 +406,7 @@ def full(
         fill_value: the element, a number or an array that broadcasts to the shape.
         dtype: the dtype of the result; None for that of ``fill_value``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape, by default of the dtype of ``fill_value``.
@@ -454,8 +448,7 @@ def zeros_like(
         dtype: the dtype of the result; None for that of ``a``.
         shape: the shape of the result; None for that of ``a``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: as ``a``.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: as ``a``.
 
     Returns:
         An array of the shape and dtype of ``a``, unless others are given.
@@ -487,8 +480,7 @@ def ones_like(
         dtype: the dtype of the result; None for that of ``a``.
         shape: the shape of the result; None for that of ``a``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: as ``a``.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: as ``a``.
 
     Returns:
         An array of the shape and dtype of ``a``, unless others are given.
@@ -545,8 +537,7 @@ def full_like(
         dtype: the dtype of the result; None for that of ``a``.
         shape: the shape of the result; None for that of ``a``.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: as ``a``.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: as ``a``.
 
     Returns:
         An array of the shape and dtype of ``a``, unless others are given.

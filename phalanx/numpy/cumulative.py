@@ -32,8 +32,7 @@ def cumsum(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
+        dtype: of computation and result; None for that of the elements, and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -57,8 +56,7 @@ def cumprod(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
+        dtype: of computation and result; None for that of the elements, and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -102,8 +100,8 @@ def cumulative_sum(
     Args:
         x: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            but at least 32 bits of integers.
+        dtype: of computation and result; None for that of the elements, but at least 32 bits of
+            integers.
         include_initial: whether a 0 stands in front of the sums.
 
     Returns:
@@ -132,8 +130,8 @@ def cumulative_prod(
     Args:
         x: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            but at least 32 bits of integers.
+        dtype: of computation and result; None for that of the elements, but at least 32 bits of
+            integers.
         include_initial: whether a 1 stands in front of the products.
 
     Returns:
@@ -182,8 +180,7 @@ def nancumsum(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
+        dtype: of computation and result; None for that of the elements, and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -207,8 +204,7 @@ def nancumprod(
     Args:
         a: an array, or a number.
         axis: the axis along which; None flattens the array first.
-        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
-            and int32 of booleans.
+        dtype: of computation and result; None for that of the elements, and int32 of booleans.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:

@@ -80,8 +80,7 @@ def einsum(
         optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
         precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
         preferred_element_type: the dtype of the result and of the sums.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
         _dot_general: what multiplies two operands, called as ``lax.dot_general``, in its place.
 
     Returns:
@@ -251,8 +250,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x2: vectors [..., k].
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         ShapeError: the lengths that are summed over differ.
@@ -272,8 +270,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x2: matrices [..., k, n].
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         ShapeError: the lengths that are summed over differ.

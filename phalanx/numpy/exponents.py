@@ -144,13 +144,11 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = 
     """The logarithm of a sum of exponentials, log(e^x + e^y), elementwise, without overflow.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        An array of the broadcast shape; integers give float32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -168,13 +166,11 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     """The logarithm of a sum of powers of two, log2(2^x + 2^y), elementwise, without overflow.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        An array of the broadcast shape; integers give float32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -26,13 +26,11 @@ def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = No
     """The larger of x and y, elementwise; nan where either is.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -50,13 +48,11 @@ def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = No
     """The smaller of x and y, elementwise; nan where either is.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -77,7 +73,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
         x2: an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -97,7 +93,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
         x2: an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast, of their promoted dtype.
+        An array of the broadcast shape, of their promoted dtype.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -125,7 +121,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         max: the upper limit; None for none.
 
     Returns:
-        An array of the shape to which the arguments broadcast.
+        An array of the broadcast shape.
 
     >>> print(jnp.clip(jnp.arange(6), 1, 4))
     [1 1 2 3 4 4]
@@ -162,8 +158,7 @@ def max(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
+        An array of the dtype of ``a``, without the axes that are reduced.
 
     Raises:
         ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
@@ -198,8 +193,7 @@ def min(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
+        An array of the dtype of ``a``, without the axes that are reduced.
 
     Raises:
         ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
@@ -234,8 +228,7 @@ def minmax(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        Two arrays of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
+        Two arrays of the dtype of ``a``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -289,8 +282,7 @@ def nanmax(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
+        An array of the dtype of ``a``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -322,8 +314,7 @@ def nanmin(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
+        An array of the dtype of ``a``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.

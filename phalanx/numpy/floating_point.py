@@ -113,7 +113,7 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
         y: real numbers, as an array, or a number; the two broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast.
+        An array of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -136,7 +136,7 @@ def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
         exponent: integers; broadcast with x.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        An array of the broadcast shape; integers give float32.
 
     Raises:
         TypeError: the exponents are no integers.
@@ -285,11 +285,10 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The floating-point number next to x in the direction of y, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        An array of the shape to which the arguments broadcast.
+        An array of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

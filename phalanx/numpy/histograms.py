@@ -219,8 +219,7 @@ def bincount(
         weights: a weight for each.
         minlength: the least length of the result.
         length: the length of the result; without it the elements must be known.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         A vector: int32, or of the dtype of the weights; of length ``length``, or of the least that

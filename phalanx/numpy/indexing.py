@@ -454,7 +454,7 @@ def select(
         default: the element where no condition holds.
 
     Returns:
-        An array of the shape to which the arguments broadcast.
+        An array of the broadcast shape.
 
     Raises:
         ValueError: there are not as many choices as conditions, or none.

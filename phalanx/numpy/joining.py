@@ -458,8 +458,7 @@ def repeat(
         axis: the axis along which elements are repeated; None flattens the array first.
         total_repeat_length: the length of the result, where ``repeats`` is traced: the last
             element is repeated, or elements are left out, to reach it.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the dtype of ``a``, whose ``axis`` has as many elements as there are

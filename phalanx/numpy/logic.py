@@ -38,11 +38,10 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x = y, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -58,11 +57,10 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≠ y, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -78,11 +76,10 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x < y, elementwise; complex numbers compare by real part, then imaginary part.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -98,11 +95,10 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≤ y, elementwise; complex numbers compare by real part, then imaginary part.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -118,11 +114,10 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x > y, elementwise; complex numbers compare by real part, then imaginary part.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -138,11 +133,10 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≥ y, elementwise; complex numbers compare by real part, then imaginary part.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -171,13 +165,11 @@ def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     """Whether both x and y are not zero, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -195,13 +187,11 @@ def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     """Whether x or y is not zero, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -219,13 +209,11 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     """Whether exactly one of x and y is not zero, elementwise.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
-        out: must be None: arrays are immutable, and results are returned.
-        where: must be None: there is no result to be left as it is.
+        x, y: arrays, or numbers, that broadcast.
+        out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
-        Booleans, of the shape to which the arguments broadcast.
+        Booleans of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

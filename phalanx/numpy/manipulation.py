@@ -117,8 +117,7 @@ def reshape(
         shape: an integer or a sequence of integers.
         order: "C" counts the last dimension fastest, "F" the first.
         copy: has no meaning: arrays are immutable.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape, of the dtype of ``a``.
@@ -179,8 +178,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     Args:
         a: an array, or a number.
         order: "C" for row-major order, "F" for column-major.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         A vector of the dtype of ``a``.
@@ -454,8 +452,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
     Args:
         array: an array, or a number.
         shape: the shape of the result: a tuple of integers, or an integer.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of that shape, of the dtype of ``array``.

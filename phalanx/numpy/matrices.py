@@ -274,8 +274,7 @@ def trace(
         offset: which diagonal: 0 for the main one, positive above it, negative below.
         axis1: the dimension of the rows of the matrices.
         axis2: the dimension of their columns.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
-            least 32 bits of integers.
+        dtype: of computation and result; None for that of ``a``, but at least 32 bits of integers.
         out: must be None: arrays are immutable, and results are returned.
 
     Returns:

@@ -161,12 +161,10 @@ def matmul(
         b: the right operand, [..., k, m], or a vector [k].
         precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
         preferred_element_type: the dtype of the result and of the sums.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         ValueError: an operand has no dimension, or the shapes do not fit.
@@ -227,14 +225,11 @@ def dot(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         ShapeError: the lengths that are summed over differ.
@@ -272,8 +267,7 @@ def vdot(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
         A number, as an array without dimensions.
@@ -308,12 +302,10 @@ def vecdot(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -355,12 +347,10 @@ def inner(
         precision: of products of float32 where hardware has faster, coarser ones: ``default``,
             ``high``, ``highest``, or a ``lax.Precision``; None: the option
             ``default_matmul_precision``.
-        preferred_element_type: the dtype in which products are added up, and of the result; None:
-            that of the operands.
+        preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         ShapeError: the lengths that are summed over differ.
@@ -415,12 +405,10 @@ def tensordot(
             of both.
         precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
         preferred_element_type: the dtype of the result and of the sums.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        An array of the dtype to which both are promoted, with the dimensions that are not summed
-        over.
+        An array of their promoted dtype, with the dimensions that are not summed over.
 
     Raises:
         ShapeError: axes that are paired have different lengths.

@@ -59,8 +59,7 @@ def quantile(
             "inverted_cdf".
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. The dimensions of ``q`` come first.
+        Real numbers, without the axes that are reduced. The dimensions of ``q`` come first.
 
     Raises:
         ValueError: there is no such method, it takes no weights, or these do not fit.
@@ -104,12 +103,10 @@ def percentile(
         keepdims: whether the reduced axes stay, with length 1.
         weights: how much each element counts, of the shape of ``a`` or of its ``axis``; for
             "inverted_cdf".
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. The dimensions of ``q`` come first.
+        Real numbers, without the axes that are reduced. The dimensions of ``q`` come first.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -151,8 +148,7 @@ def nanquantile(
             "inverted_cdf".
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. The dimensions of ``q`` come first.
+        Real numbers, without the axes that are reduced. The dimensions of ``q`` come first.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -194,8 +190,7 @@ def nanpercentile(
             "inverted_cdf".
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. The dimensions of ``q`` come first.
+        Real numbers, without the axes that are reduced. The dimensions of ``q`` come first.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -227,8 +222,7 @@ def median(
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
 
     Returns:
-        Floating-point numbers, without the axes that are reduced; with ``keepdims``
-        these stay, with length 1. Integers give float32.
+        Floats, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -259,8 +253,7 @@ def nanmedian(
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
 
     Returns:
-        Floating-point numbers, without the axes that are reduced; with ``keepdims``
-        these stay, with length 1. Integers give float32.
+        Floats, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.

@@ -48,8 +48,7 @@ def arange(
         step: the difference of neighbours; default 1.
         dtype: the dtype of the result; None for that of the numbers.
         device: a device or a sharding: where the result lies; None for the default device.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         A vector of length ceil((stop - start) / step).

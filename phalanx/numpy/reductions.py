@@ -54,8 +54,7 @@ def sum(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
-            least 32 bits of integers.
+        dtype: of computation and result; None for that of ``a``, but at least 32 bits of integers.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         initial: a number that the sum begins with; None for 0.
@@ -63,8 +62,7 @@ def sum(
         promote_integers: whether booleans and small integers are widened to the default integers.
 
     Returns:
-        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
-        length 1.
+        An array of ``dtype``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -95,8 +93,7 @@ def prod(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
-            least 32 bits of integers.
+        dtype: of computation and result; None for that of ``a``, but at least 32 bits of integers.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         initial: a number that the product begins with; None for 1.
@@ -104,8 +101,7 @@ def prod(
         promote_integers: whether booleans and small integers are widened to the default integers.
 
     Returns:
-        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
-        length 1.
+        An array of ``dtype``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -269,7 +265,7 @@ def all(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        Booleans, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
+        Booleans, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -301,7 +297,7 @@ def any(
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        Booleans, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
+        Booleans, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -324,7 +320,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
 
     Returns:
-        int32, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
+        int32, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -353,16 +349,14 @@ def nansum(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
-            least 32 bits of integers.
+        dtype: of computation and result; None for that of ``a``, but at least 32 bits of integers.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         initial: a number that the sum begins with; None for 0.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
-        length 1.
+        An array of ``dtype``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -388,16 +382,14 @@ def nanprod(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
-            least 32 bits of integers.
+        dtype: of computation and result; None for that of ``a``, but at least 32 bits of integers.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         initial: a number that the product begins with; None for 1.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
-        length 1.
+        An array of ``dtype``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.

@@ -69,8 +69,8 @@ def where(
         fill_value: what fills the result up to ``size``.
 
     Returns:
-        An array of the shape to which the arguments broadcast; with the condition alone a tuple of
-        vectors, as ``nonzero`` gives it.
+        An array of the broadcast shape; with the condition alone a tuple of vectors, as ``nonzero``
+        gives it.
 
     Raises:
         ValueError: only one of ``x`` and ``y`` is given, or both and ``size``.

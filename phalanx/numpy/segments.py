@@ -46,8 +46,7 @@ def segment_sum(
             sums round less.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean
             the nearest segment; "promise_in_bounds": there are none.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array [num_segments, ...]; a segment without rows has 0.
@@ -92,8 +91,7 @@ def segment_prod(
         bucket_size: at most so many rows are multiplied in one go, and then what these gave.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
             nearest segment; "promise_in_bounds": there are none.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array [num_segments, ...] of the dtype of ``data``.
@@ -136,8 +134,7 @@ def segment_max(
         bucket_size: at most so many rows are reduced in one go, and then what these gave.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
             nearest segment; "promise_in_bounds": there are none.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array [num_segments, ...] of the dtype of ``data``.
@@ -180,8 +177,7 @@ def segment_min(
         bucket_size: at most so many rows are reduced in one go, and then what these gave.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
             nearest segment; "promise_in_bounds": there are none.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array [num_segments, ...] of the dtype of ``data``.

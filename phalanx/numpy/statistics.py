@@ -53,15 +53,13 @@ def mean(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, and
-            float32 of integers.
+        dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        Floating-point or complex numbers, without the axes that are reduced; with ``keepdims``
-        these stay, with length 1. Integers give float32.
+        Floating-point or complex numbers, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -214,8 +212,7 @@ def var(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, and
-            float32 of integers.
+        dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
         ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
             variance of a sample.
@@ -225,8 +222,7 @@ def var(
         correction: the same as ``ddof``, by its name in the array API standard.
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. Integers give float32.
+        Real numbers, without the axes that are reduced. Integers give float32.
 
     Raises:
         ValueError: a real ``dtype`` for complex numbers; both ``ddof`` and ``correction``.
@@ -287,8 +283,7 @@ def std(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, and
-            float32 of integers.
+        dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
         ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
             variance of a sample.
@@ -298,8 +293,7 @@ def std(
         correction: the same as ``ddof``, by its name in the array API standard.
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. Integers give float32.
+        Real numbers, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -339,15 +333,13 @@ def nanmean(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, and
-            float32 of integers.
+        dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
-        Floating-point or complex numbers, without the axes that are reduced; with ``keepdims``
-        these stay, with length 1. Integers give float32.
+        Floating-point or complex numbers, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -375,8 +367,7 @@ def nanvar(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, and
-            float32 of integers.
+        dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
         ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
             variance of a sample.
@@ -385,8 +376,7 @@ def nanvar(
         mean: the mean, if it is known already, as ``mean`` gives it with ``keepdims``.
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. Integers give float32.
+        Real numbers, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -415,8 +405,7 @@ def nanstd(
     Args:
         a: an array, or a number.
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
-        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, and
-            float32 of integers.
+        dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
         ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
             variance of a sample.
@@ -425,8 +414,7 @@ def nanstd(
         mean: the mean, if it is known already, as ``mean`` gives it with ``keepdims``.
 
     Returns:
-        Real numbers, without the axes that are reduced; with ``keepdims`` these stay, with length
-        1. Integers give float32.
+        Real numbers, without the axes that are reduced. Integers give float32.
 
     Raises:
         AxisError: there is no dimension ``axis``.
@@ -604,8 +592,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
 
     Returns:
-        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
-        stay, with length 1.
+        An array of the dtype of ``a``, without the axes that are reduced.
 
     Raises:
         AxisError: there is no dimension ``axis``.

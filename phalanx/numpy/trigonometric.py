@@ -142,7 +142,7 @@ def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
         x: an array, or a number.
 
     Returns:
-        An array of the shape to which the arguments broadcast; integers give float32.
+        An array of the broadcast shape; integers give float32.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -158,11 +158,10 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The square root of x² + y², elementwise, without overflow.
 
     Args:
-        x: an array, or a number.
-        y: an array, or a number; the two broadcast.
+        x, y: arrays, or numbers, that broadcast.
 
     Returns:
-        Real numbers of the shape to which the arguments broadcast.
+        Real numbers of the broadcast shape.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

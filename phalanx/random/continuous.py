@@ -52,11 +52,10 @@ def generalized_normal(
         p: a positive number.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -100,12 +99,10 @@ def beta(
         shape: the shape of the result; by default that to which ``a`` and ``b`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``, or there is no such method.
@@ -146,12 +143,10 @@ def chisquare(
         shape: the shape of the result; by default that of ``df``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         ValueError: ``df`` does not broadcast to ``shape``, or there is no such method.
@@ -193,12 +188,10 @@ def f(
             broadcasts to ``shape``.
         shape: the shape of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -234,12 +227,10 @@ def t(
         df: a positive number, or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that of ``df``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -273,11 +264,10 @@ def maxwell(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -361,12 +351,10 @@ def wald(
         mean: a positive number, or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that of ``mean``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -410,12 +398,10 @@ def pareto(
         b: a positive number, or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that of ``b``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -449,12 +435,10 @@ def rayleigh(
         scale: σ, a positive number or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that of ``scale``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -489,8 +473,7 @@ def weibull_min(
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
 
     Returns:
-        Floating-point numbers of the shape to which ``shape`` and those of the parameters
-        broadcast.
+        Floats of the shape to which ``shape`` and those of the parameters broadcast.
 
     Raises:
         ValueError: ``shape`` and those of the parameters do not broadcast.
@@ -531,12 +514,10 @@ def triangular(
         right: the upper end, a number, or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -570,11 +551,10 @@ def exponential(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -615,11 +595,10 @@ def gumbel(
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         mode: how many random bits a number is made of: "high" for twice as many as "low", the
             default; large numbers, which are rare, need them.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         ValueError: there is no such mode.
@@ -660,11 +639,10 @@ def laplace(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -694,11 +672,10 @@ def logistic(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -728,11 +705,10 @@ def cauchy(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.

@@ -57,8 +57,7 @@ def poisson(
         shape: the shape of the result; by default that of ``lam``.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Integers of ``shape``; if that is None, of the shape of the parameter.
@@ -163,8 +162,7 @@ def binomial(
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.
@@ -328,8 +326,7 @@ def geometric(
         p: a number, or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that of ``p``.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Integers of ``shape``; if that is None, of the shape of the parameter.
@@ -373,8 +370,7 @@ def bernoulli(
         shape: the shape of the result; by default that of ``p``.
         mode: how many random bits decide: "low" for as many as one number of the dtype of ``p``
             has, "high" for twice as many, which small probabilities need.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Booleans of ``shape``; if that is None, of the shape of ``p``.
@@ -412,8 +408,7 @@ def rademacher(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: any dtype that has -1; int32 by default, or int64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Integers of ``shape``, of int32 by default.
@@ -459,8 +454,7 @@ def categorical(
             repeat a category.
         mode: how many random bits decide: "high" for twice as many as "low", the default; rare
             categories need them.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         int32, of ``shape``; if that is None, of the shape of the logits without ``axis``.

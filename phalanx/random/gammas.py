@@ -71,12 +71,10 @@ def gamma(
         shape: the shape of the result; by default that of ``a``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         ValueError: ``a`` does not broadcast to ``shape``, or there is no such method.
@@ -106,12 +104,10 @@ def loggamma(
         shape: the shape of the result; by default that of ``a``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the parameters broadcast.
 
     Raises:
         ValueError: ``a`` does not broadcast to ``shape``, or there is no such method.

@@ -57,8 +57,7 @@ def orthogonal(
         dtype: a floating-point or complex dtype; float32 by default, or float64 under
             ``enable_x64``. Complex matrices are unitary.
         m: the number of columns; by default ``n``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array ``[*shape, n, m]``.
@@ -119,8 +118,7 @@ def multivariate_normal(
         shape: of the vectors; by default that to which ``mean`` and ``cov`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: how the covariance is factored, by "cholesky", "eigh" or "svd".
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array ``[*shape, n]``.
@@ -191,8 +189,7 @@ def ball(
         p: of the norm, a positive number.
         shape: of the points.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array ``[*shape, d]``.
@@ -235,11 +232,10 @@ def dirichlet(
         alpha: positive numbers along the last axis.
         shape: of the result without its last axis; by default that of ``alpha``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of shape [*shape, n], n the length of ``alpha``.
+        Floats of shape [*shape, n], n the length of ``alpha``.
 
     Raises:
         ValueError: ``alpha`` has no axis, or does not broadcast to ``shape``.

@@ -41,11 +41,10 @@ def normal(
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``. A
             complex dtype gives numbers whose parts have variance 1/2 each.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -110,12 +109,10 @@ def truncated_normal(
         upper: the upper bound, a number, or an array that broadcasts to ``shape``.
         shape: the shape of the result; by default that to which the bounds broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``; if that is None, of the shape to which the bounds
-        broadcast.
+        Floats of ``shape``; if that is None, of the shape to which the bounds broadcast.
 
     Raises:
         TypeError: ``key`` is no single key, or ``dtype`` is no floating-point dtype.
@@ -160,8 +157,7 @@ def lognormal(
         shape: the shape of the result; by default that of ``sigma``.
         dtype: a floating-point or complex dtype; float32 by default, or float64 under
             ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Floating-point or complex numbers of ``shape``; if that is None, of the shape of ``sigma``.

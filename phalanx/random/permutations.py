@@ -61,8 +61,7 @@ def permutation(
         x: an array, or an integer n, which means 0, 1, ..., n - 1.
         axis: the axis that is put in another order.
         independent: whether each vector along ``axis`` gets an order of its own.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         An array of the shape and dtype of ``x``; of an integer n, int32 [n].

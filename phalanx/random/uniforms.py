@@ -163,8 +163,7 @@ def bits(
         key: a single key.
         shape: the shape of the result: a tuple of integers, or an integer.
         dtype: an unsigned integer dtype; by default uint32, or uint64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Unsigned integers of ``shape``, of uint32 by default.
@@ -215,11 +214,10 @@ def uniform(
         minval: the lower bound, which can occur: a number, or an array that broadcasts to
             ``shape``.
         maxval: the upper bound, which does not: a number, or an array that broadcasts to ``shape``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
-        Floating-point numbers of ``shape``.
+        Floats of ``shape``.
 
     Raises:
         TypeError: ``dtype`` is no floating-point dtype.
@@ -311,8 +309,7 @@ def randint(
             fraction is cut, and those beyond the dtype's range are brought into it.
         maxval: one more than the greatest integer, given as ``minval`` is.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
-        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
-            mesh that is set; None: the compiler decides.
+        out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
     Returns:
         Integers of ``shape``, of int32 by default.

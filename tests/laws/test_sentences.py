@@ -72,10 +72,7 @@ class Trial:
 
 
 NAME = r"``(?P<name>\w+)``"
-ARRAYS = (
-    "^(?:An array|Two arrays|Booleans|(?:Real|Complex|Floating-point) numbers|Integers|int32|"
-    "uint8),?"
-)
+ARRAYS = "^(?:An array|Two arrays|Booleans|(?:Real|Complex) numbers|Floats|Integers|int32|uint8),?"
 
 # Phrases, and what they claim of a trial: what there is, and what there should be.
 PHRASES = {
@@ -83,9 +80,9 @@ PHRASES = {
         t.shapes, t.shape(name)),
     rf"^(?:An array|Two arrays) of the (?:shape and )?dtype of {NAME}": lambda t, name: (
         t.dtypes, t.dtype(name)),
-    "of the shape to which the arguments broadcast": lambda t, _: (t.shapes, t.broadcast),
+    "of the broadcast shape": lambda t, _: (t.shapes, t.broadcast),
     r"their promoted dtype|dtype to which (?:both|all) are promoted|"
-    "arguments broadcast; integers give float32": lambda t, _: (t.dtypes, t.promoted),
+    "broadcast shape; integers give float32": lambda t, _: (t.dtypes, t.promoted),
     "^An array of the (?:shape and )?dtype of the operand|"
     "of the dtype of the operands": lambda t, _: (t.dtypes, t.promoted),
     r"^An array of the shape (?:and dtype )?of the operands": lambda t, _: (t.shapes, t.broadcast),
@@ -96,7 +93,7 @@ PHRASES = {
     r"^uint8": lambda t, _: (t.dtypes, {np.dtype("uint8")}),
     r"^float32|by default of float32": lambda t, _: (t.dtypes, {FLOAT32}),
     "^Complex numbers": lambda t, _: (t.kinds, {"complex"}),
-    "^Floating-point numbers": lambda t, _: (t.kinds, {"floating"}),
+    "^Floats": lambda t, _: (t.kinds, {"floating"}),
     "^Real numbers": lambda t, _: (t.kinds & {"complex"}, set()),
     "^(?:A vector|Two vectors|A tuple of vectors)": lambda t, _: ({len(s) for s in t.shapes}, {1}),
     "^(?:Matrices|Triangles)": lambda t, _: ({min(len(s), 2) for s in t.shapes}, {2}),

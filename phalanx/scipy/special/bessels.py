@@ -25,7 +25,7 @@ def i0e(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -43,7 +43,7 @@ def i1e(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -64,7 +64,7 @@ def i1(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.

@@ -28,8 +28,8 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
             integers.
 
     Returns:
-        Floating-point numbers of the shape of ``n``: of its dtype, or float32 for integers.
-        Infinite beyond 34! in float32.
+        Floats of the shape of ``n``: of its dtype, or float32 for integers. Infinite beyond 34! in
+        float32.
 
     Raises:
         ValueError: ``exact`` is true.
@@ -59,7 +59,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         repetition: whether a thing may be taken more than once.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -33,7 +33,7 @@ def gammaln(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -54,7 +54,7 @@ def gammasgn(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -134,7 +134,7 @@ def digamma(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -153,7 +153,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -174,7 +174,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
         q: the first base of the sum; None for 1, which is Riemann's function.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -195,7 +195,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
         x: the upper limit of the integral, not negative.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -217,7 +217,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
         x: the lower limit of the integral, not negative.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -237,7 +237,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
         b: the second argument, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -260,7 +260,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
         b: the second argument, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -299,7 +299,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         x: the upper limit of the integral, from 0 to 1.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -323,7 +323,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
         m: the number of factors, real.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -360,7 +360,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
         d: the dimension: an integer, not traced.
 
     Returns:
-        Floating-point numbers of the shape of ``a``: of its dtype, or float32 for integers.
+        Floats of the shape of ``a``: of its dtype, or float32 for integers.
 
     Raises:
         ValueError: ``d`` is negative, or larger than 65536.

@@ -19,7 +19,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -44,7 +44,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         x: the argument, real, at most 1, of any shape.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

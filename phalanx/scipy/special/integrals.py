@@ -19,7 +19,7 @@ def expi(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -37,7 +37,7 @@ def exp1(x: ArrayLike) -> Array:
         x: the argument, real, not negative, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -58,7 +58,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
         x: the argument, real, not negative, of any shape.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -103,7 +103,7 @@ def spence(x: ArrayLike) -> Array:
         x: the argument, real, not negative, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.

@@ -165,7 +165,7 @@ def sph_harm_y(
         n_max: None, or an upper bound on the degree: larger ones count as this one.
 
     Returns:
-        Complex numbers, of the shape to which the arguments broadcast.
+        Complex numbers, of the broadcast shape.
 
     Raises:
         ValueError: ``diff_n`` is given.

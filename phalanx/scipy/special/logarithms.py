@@ -59,7 +59,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
         y: what the logarithm is taken of, likewise.
 
     Returns:
-        Numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -86,7 +86,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
         y: what the logarithm is taken of, less 1, likewise.
 
     Returns:
-        Numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -108,7 +108,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
         lmbda: the exponent λ.
 
     Returns:
-        Numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -131,7 +131,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
         lmbda: the exponent λ.
 
     Returns:
-        Numbers of the shape to which the arguments broadcast; float32 for integers.
+        Numbers of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -162,7 +162,7 @@ def entr(x: ArrayLike) -> Array:
         x: probabilities, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -184,7 +184,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
         q: probabilities, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -207,7 +207,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
         q: probabilities, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -29,7 +29,7 @@ def erf(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -47,7 +47,7 @@ def erfc(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -65,7 +65,7 @@ def erfinv(x: ArrayLike) -> Array:
         x: numbers from -1 to 1, of any shape; NaN outside.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -83,7 +83,7 @@ def erfcinv(y: ArrayLike) -> Array:
         y: numbers from 0 to 2, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``y``: of its dtype, or float32 for integers.
+        Floats of the shape of ``y``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``y`` is complex.
@@ -137,7 +137,7 @@ def dawsn(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -179,7 +179,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
         a: the upper limit of the integral, likewise.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; float32 for integers.
+        Floats of the broadcast shape; float32 for integers.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -199,7 +199,7 @@ def ndtr(x: ArrayLike) -> Array:
         x: the argument, real, of any shape.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -222,7 +222,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         series_order: accepted, and ignored: the result is as accurate as the dtype.
 
     Returns:
-        Floating-point numbers of the shape of ``x``: of its dtype, or float32 for integers.
+        Floats of the shape of ``x``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -255,7 +255,7 @@ def ndtri(p: ArrayLike) -> Array:
         p: probabilities, from 0 to 1, of any shape; NaN outside.
 
     Returns:
-        Floating-point numbers of the shape of ``p``: of its dtype, or float32 for integers.
+        Floats of the shape of ``p``: of its dtype, or float32 for integers.
 
     Raises:
         TypeError: ``p`` is complex.

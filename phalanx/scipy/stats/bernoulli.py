@@ -26,8 +26,8 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
-        outside of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         TypeError: ``p`` is complex.
@@ -50,8 +50,8 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
-        of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         TypeError: ``p`` is complex.
@@ -74,8 +74,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
         p: the probability of 1, from 0 to 1.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``p`` is complex.
@@ -97,8 +96,7 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
         p: the probability of 1, from 0 to 1.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``q`` is outside 0 to 1 or a parameter is invalid.
 
     Raises:
         TypeError: ``p`` is complex.

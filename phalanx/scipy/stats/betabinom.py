@@ -35,8 +35,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
-        outside of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -63,8 +63,8 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
-        of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

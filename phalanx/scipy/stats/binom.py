@@ -34,8 +34,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
-        outside of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         TypeError: ``p`` is complex.
@@ -59,8 +59,8 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
-        of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         TypeError: ``p`` is complex.

@@ -29,8 +29,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -54,8 +53,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -78,8 +76,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -102,8 +99,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -127,8 +123,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -151,8 +146,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -175,8 +169,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``q`` is outside 0 to 1 or a parameter is invalid.
 
     >>> print(scipy.stats.cauchy.ppf(jnp.array([0.1, 0.5, 0.9])).round(4))
     [-3.0777 -0.      3.0777]
@@ -196,8 +189,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: half of the width at half of the maximum, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``q`` is outside 0 to 1 or a parameter is invalid.
 
     >>> print(scipy.stats.cauchy.isf(jnp.array([0.1, 0.5, 0.9])).round(4))
     [ 3.0777  0.     -3.0777]

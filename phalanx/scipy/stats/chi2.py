@@ -24,8 +24,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
         scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -54,8 +53,7 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
         scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -80,8 +78,7 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
         scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -106,8 +103,7 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
         scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -133,8 +129,7 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -159,8 +154,7 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
         scale: a factor on the values, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -29,8 +29,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         alpha: the concentration parameters [k], positive.
 
     Returns:
-        Floating-point numbers [...]; -inf where components are negative or do not add up to 1, NaN
-        where ``alpha`` is not positive.
+        Floats [...]; -inf where components are negative or do not add up to 1, NaN where ``alpha``
+        is not positive.
 
     Raises:
         ValueError: ``x`` has neither as many rows as ``alpha`` has elements, nor one less.
@@ -77,8 +77,8 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         alpha: the concentration parameters [k], positive.
 
     Returns:
-        Floating-point numbers [...]; 0 where components are negative or do not add up to 1, NaN
-        where ``alpha`` is not positive.
+        Floats [...]; 0 where components are negative or do not add up to 1, NaN where ``alpha`` is
+        not positive.
 
     Raises:
         ValueError: ``x`` has neither as many rows as ``alpha`` has elements, nor one less.

@@ -25,8 +25,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf outside the support, NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -50,8 +49,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 outside the support, NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -74,8 +72,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -98,8 +95,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -123,8 +119,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -147,8 +142,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -171,8 +165,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: 1 / rate: the mean is ``loc + scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``q`` is outside 0 to 1 or a parameter is invalid.
 
     >>> print(scipy.stats.expon.ppf(jnp.array([0.1, 0.5, 0.9])).round(4))
     [0.1054 0.6931 2.3026]

@@ -28,8 +28,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
         scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -55,8 +54,7 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -81,8 +79,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
         scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -107,8 +104,7 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
         scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -134,8 +130,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
         scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -160,8 +155,7 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
         scale: 1 / rate: the mean is ``loc + a * scale``; positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -27,8 +27,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
             distribution.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -52,8 +51,7 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
             distribution.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -77,8 +75,7 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
             distribution.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

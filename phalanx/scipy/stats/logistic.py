@@ -25,8 +25,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: √3/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -51,8 +50,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: √3/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -75,8 +73,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: √3/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -100,8 +97,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: √3/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -124,8 +120,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: √3/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``x`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``x`` is outside 0 to 1 or a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -148,8 +143,7 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: √3/π times the standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``x`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``x`` is outside 0 to 1 or a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.

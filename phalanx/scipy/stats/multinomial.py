@@ -27,8 +27,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         p: the probability of each way, [..., k]; they add up to 1.
 
     Returns:
-        Floating-point numbers [...]; -inf where the xᵢ are not integers from 0 on that add up to
-        ``n``, NaN where a parameter is not valid.
+        Floats [...]; -inf where the xᵢ are not integers from 0 on that add up to ``n``, NaN where a
+        parameter is not valid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -62,8 +62,8 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         p: the probability of each way, [..., k]; they add up to 1.
 
     Returns:
-        Floating-point numbers [...]; 0 where the xᵢ are not integers from 0 on that add up to
-        ``n``, NaN where a parameter is not valid.
+        Floats [...]; 0 where the xᵢ are not integers from 0 on that add up to ``n``, NaN where a
+        parameter is not valid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

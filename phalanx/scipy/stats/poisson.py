@@ -31,8 +31,8 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf at numbers
-        outside of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         TypeError: ``mu`` is complex.
@@ -55,8 +55,8 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 at numbers outside
-        of the support and between integers, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 at numbers outside the support and between integers, NaN
+        where a parameter is invalid.
 
     Raises:
         TypeError: ``mu`` is complex.
@@ -80,8 +80,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``mu`` is complex.
@@ -104,8 +103,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: accepted like that of ``pmf``; the result does not depend on it.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``mu`` is
-        negative.
+        Floats of the broadcast shape; NaN where ``mu`` is negative.
 
     Raises:
         TypeError: ``mu`` is complex.

@@ -62,8 +62,7 @@ def logpdf(
         scale: its standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -93,8 +92,7 @@ def pdf(
         scale: its standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -122,8 +120,7 @@ def cdf(
         scale: its standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -152,8 +149,7 @@ def logcdf(
         scale: its standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -180,8 +176,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
         scale: its standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -209,8 +204,7 @@ def logsf(
         scale: its standard deviation, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

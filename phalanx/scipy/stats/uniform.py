@@ -25,8 +25,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf outside the support, NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -49,8 +48,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 outside the support, NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -73,8 +71,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         TypeError: ``x`` is complex.
@@ -97,8 +94,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         scale: the width of the support, positive.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where ``q`` is not
-        from 0 to 1, or a parameter is not valid.
+        Floats of the broadcast shape; NaN where ``q`` is outside 0 to 1 or a parameter is invalid.
 
     >>> print(scipy.stats.uniform.ppf(jnp.array([0.1, 0.5, 0.9]), loc=0.0, scale=2.0).round(4))
     [0.2 1.  1.8]

@@ -26,8 +26,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
         kappa: the concentration, not negative; of 0 all angles are equally likely.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -52,8 +51,7 @@ def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
         kappa: the concentration, not negative; of 0 all angles are equally likely.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; NaN where a parameter
-        is not valid.
+        Floats of the broadcast shape; NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -26,8 +26,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
         c: the concentration, between 0 and 1.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; -inf outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; -inf outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -52,8 +51,7 @@ def pdf(x: ArrayLike, c: ArrayLike) -> Array:
         c: the concentration, between 0 and 1.
 
     Returns:
-        Floating-point numbers of the shape to which the arguments broadcast; 0 outside of the
-        support, NaN where a parameter is not valid.
+        Floats of the broadcast shape; 0 outside the support, NaN where a parameter is invalid.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -138,8 +138,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of ``div``; it has the sign of x.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, of the same shape and dtype, or a number.
+        x, y: real numbers, as arrays of one shape and dtype, or numbers.
 
     Returns:
         An array of the shape and dtype of the operands.
@@ -284,8 +283,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, of the same shape and dtype, or a number.
+        x, y: real numbers, as arrays of one shape and dtype, or numbers.
 
     Returns:
         Booleans of the broadcast shape.
@@ -304,8 +302,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≤ y.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, of the same shape and dtype, or a number.
+        x, y: real numbers, as arrays of one shape and dtype, or numbers.
 
     Returns:
         Booleans of the broadcast shape.
@@ -324,8 +321,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, of the same shape and dtype, or a number.
+        x, y: real numbers, as arrays of one shape and dtype, or numbers.
 
     Returns:
         Booleans of the broadcast shape.
@@ -344,8 +340,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≥ y.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, of the same shape and dtype, or a number.
+        x, y: real numbers, as arrays of one shape and dtype, or numbers.
 
     Returns:
         Booleans of the broadcast shape.

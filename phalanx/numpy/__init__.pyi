@@ -256,27 +256,21 @@ from phalanx.numpy.indexing import (
     take as take,
     take_along_axis as take_along_axis,
 )
+from phalanx.numpy.inserting import (
+    append as append,
+    delete as delete,
+    insert as insert,
+    trim_zeros as trim_zeros,
+)
 from phalanx.numpy.interpolation import interp as interp
 from phalanx.numpy.joining import (
-    append as append,
-    array_split as array_split,
     block as block,
     column_stack as column_stack,
     concat as concat,
     concatenate as concatenate,
-    delete as delete,
-    dsplit as dsplit,
     dstack as dstack,
-    hsplit as hsplit,
     hstack as hstack,
-    insert as insert,
-    repeat as repeat,
-    split as split,
     stack as stack,
-    tile as tile,
-    trim_zeros as trim_zeros,
-    unstack as unstack,
-    vsplit as vsplit,
     vstack as vstack,
 )
 from phalanx.numpy.logic import (
@@ -444,6 +438,14 @@ from phalanx.numpy.special import (
     i0 as i0,
     sinc as sinc,
 )
+from phalanx.numpy.splitting import (
+    array_split as array_split,
+    dsplit as dsplit,
+    hsplit as hsplit,
+    split as split,
+    unstack as unstack,
+    vsplit as vsplit,
+)
 from phalanx.numpy.standard import (
     __array_api_version__ as __array_api_version__,
     __array_namespace_info__ as __array_namespace_info__,
@@ -459,6 +461,10 @@ from phalanx.numpy.statistics import (
     ptp as ptp,
     std as std,
     var as var,
+)
+from phalanx.numpy.tiling import (
+    repeat as repeat,
+    tile as tile,
 )
 from phalanx.numpy.trigonometric import (
     acos as acos,

@@ -315,8 +315,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The greatest integer not above x / y, elementwise, in the dtype of the operands.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, as an array, or a number; the two broadcast.
+        x, y: real numbers, as arrays, or numbers, that broadcast.
 
     Returns:
         An array of the broadcast shape and their promoted dtype; booleans give int32.
@@ -371,8 +370,7 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The remainder x - y floor(x / y), elementwise, with the sign of y; of integers by 0, 0.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, as an array, or a number; the two broadcast.
+        x, y: real numbers, as arrays, or numbers, that broadcast.
 
     Returns:
         An array of the broadcast shape and their promoted dtype; booleans give int32.
@@ -442,8 +440,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The remainder x - y trunc(x / y), elementwise, with the sign of x; of integers by 0, 0.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, as an array, or a number; the two broadcast.
+        x, y: real numbers, as arrays, or numbers, that broadcast.
 
     Returns:
         An array of the broadcast shape and their promoted dtype; booleans give int32.
@@ -463,8 +460,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """The quotient and the remainder, (floor_divide(x, y), remainder(x, y)), elementwise.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, as an array, or a number; the two broadcast.
+        x, y: real numbers, as arrays, or numbers, that broadcast.
 
     Returns:
         Two arrays of the broadcast shape.

@@ -106,8 +106,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     """The bits that are set in both of two integers, elementwise; of booleans, x and y.
 
     Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
+        x, y: integers or booleans, as arrays, or numbers, that broadcast.
         out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -129,8 +128,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
     """The bits that are set in either of two integers, elementwise; of booleans, x or y.
 
     Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
+        x, y: integers or booleans, as arrays, or numbers, that broadcast.
         out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -152,8 +150,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
     """The bits that are set in exactly one of two integers, elementwise.
 
     Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
+        x, y: integers or booleans, as arrays, or numbers, that broadcast.
         out, where: must be None: arrays are immutable, and results are returned.
 
     Returns:
@@ -213,8 +210,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of integers moved up by y places, elementwise: x 2^y.
 
     Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
+        x, y: integers or booleans, as arrays, or numbers, that broadcast.
 
     Returns:
         An array of the broadcast shape, of their promoted integer dtype.
@@ -236,8 +232,7 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of integers moved down by y places, elementwise: x / 2^y, rounded down.
 
     Args:
-        x: integers or booleans, as an array, or a number.
-        y: integers or booleans, as an array, or a number; the two broadcast.
+        x, y: integers or booleans, as arrays, or numbers, that broadcast.
 
     Returns:
         An array of the broadcast shape, of their promoted integer dtype.

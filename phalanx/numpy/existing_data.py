@@ -12,10 +12,7 @@ from phalanx.base.source import user_location
 from phalanx.core.types import Array
 from phalanx.numpy.creation import array, on_device
 from phalanx.numpy.index_arrays import indices
-from phalanx.numpy.promotion import (
-    DTypeLike,
-    from_host,
-)
+from phalanx.numpy.promotion import DTypeLike, from_host
 from phalanx.run.dlpack import import_dlpack
 
 

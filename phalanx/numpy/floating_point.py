@@ -109,8 +109,7 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The absolute value |x| with the sign of y, elementwise.
 
     Args:
-        x: real numbers, as an array, or a number.
-        y: real numbers, as an array, or a number; the two broadcast.
+        x, y: real numbers, as arrays, or numbers, that broadcast.
 
     Returns:
         An array of the broadcast shape.

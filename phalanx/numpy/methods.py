@@ -42,10 +42,10 @@ from phalanx.numpy import (
     statistics,
 )
 from phalanx.numpy.at import At
-from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert, refuse
 from phalanx.numpy.standard import in_version
 from phalanx.numpy.subscripts import getitem
+from phalanx.numpy.tiling import repeat
 from phalanx.primitives.domains import check_domain, number_or_bool
 from phalanx.run.array import DeviceArray
 from phalanx.run.reading import read

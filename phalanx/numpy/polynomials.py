@@ -18,7 +18,7 @@ from phalanx.core.types import Array
 from phalanx.numpy import linalg
 from phalanx.numpy.arithmetic import add, literal, multiply
 from phalanx.numpy.convolution import convolve
-from phalanx.numpy.joining import trim_zeros
+from phalanx.numpy.inserting import trim_zeros
 from phalanx.numpy.manipulation import atleast_1d
 from phalanx.numpy.promotion import (
     ArrayLike,

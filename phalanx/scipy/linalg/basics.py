@@ -218,8 +218,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Args:
         a: square matrices [..., n, n]; where one is singular, the result has infinities or NaN, and
             SciPy raises an error.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         Matrices [..., n, n].
@@ -239,8 +238,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
     Args:
         a: square matrices [..., n, n].
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         Numbers [...].

@@ -27,11 +27,7 @@ from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.ranges import arange
 from phalanx.numpy.searching import where
 from phalanx.primitives import linalg as prims
-from phalanx.primitives.linalg.algebra import (
-    adjoint,
-    as_complex,
-    take_rows,
-)
+from phalanx.primitives.linalg.algebra import adjoint, as_complex, take_rows
 
 # ---- orthonormal columns --------------------------------------------------------------------
 
@@ -80,8 +76,7 @@ def svd(
         full_matrices: whether u and vᴴ are square; otherwise they have k = min(m, n) columns and
             rows.
         compute_uv: whether u and vᴴ are computed; otherwise the result is s alone.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
         lapack_driver: "gesdd" or "gesvd", which is slower, and more accurate for some matrices.
 
     Returns:
@@ -389,8 +384,7 @@ def hessenberg(
     Args:
         a: matrices [..., n, n].
         calc_q: whether q is part of the result.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         h [..., n, n]; with ``calc_q`` a tuple h, q.
@@ -430,8 +424,7 @@ def cholesky(
         a: matrices [..., n, n], of which the triangle on the side of the result is read; the factor
             of one that is not positive definite is NaN, where SciPy raises an error.
         lower: whether the result is the lower triangle l with l lᴴ = a.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         Triangular matrices [..., n, n], zero on the other side of the diagonal.
@@ -454,8 +447,7 @@ def cho_factor(
     Args:
         a: Hermitian positive definite matrices [..., n, n], of which one triangle is read.
         lower: whether the factor is the lower triangle, or the upper one.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         A tuple: the factor [..., n, n], and ``lower``. Unlike in SciPy the other triangle is zero.
@@ -479,8 +471,7 @@ def lu_factor(
 
     Args:
         a: matrices [..., m, n].
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         A tuple: the factors in one matrix [..., m, n], u on and above the diagonal, and l, whose
@@ -532,8 +523,7 @@ def lu(
     Args:
         a: matrices [..., m, n].
         permute_l: whether the result is the product p l, and u.
-        overwrite_a: accepted, and ignored: arrays are immutable.
-        check_finite: accepted, and ignored: no check for NaN and infinities is made.
+        overwrite_a, check_finite: accepted, and ignored.
 
     Returns:
         A tuple p [..., m, m], l [..., m, k], u [..., k, n], with k = min(m, n); with ``permute_l``

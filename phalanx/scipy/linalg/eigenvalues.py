@@ -13,12 +13,7 @@ from phalanx.numpy.linalg.decompositions import in_lapack
 from phalanx.numpy.linalg.equations import pair
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.primitives import linalg as prims
-from phalanx.primitives.linalg.algebra import (
-    adjoint,
-    diagonal_matrix,
-    of_lower_triangle,
-    padded,
-)
+from phalanx.primitives.linalg.algebra import adjoint, diagonal_matrix, of_lower_triangle, padded
 
 
 @overload

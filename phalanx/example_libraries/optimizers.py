@@ -256,8 +256,7 @@ def sgd(step_size: Any) -> Any:
     """Stochastic gradient descent: x ← x - step_size · g.
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
 
     Returns:
         An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
@@ -283,8 +282,7 @@ def momentum(step_size: Any, mass: float) -> Any:
     """Gradient descent with momentum: v ← mass · v + g, x ← x - step_size · v.
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         mass: the fraction of the last velocity that is kept.
 
     Returns:
@@ -314,8 +312,7 @@ def nesterov(step_size: Any, mass: float) -> Any:
     g).
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         mass: the fraction of the last velocity that is kept.
 
     Returns:
@@ -352,8 +349,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
     (Duchi, Hazan and Singer, Adaptive subgradient methods, 2011), with momentum.
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         momentum: the fraction of the last step that is kept.
 
     Returns:
@@ -385,8 +381,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     (Tieleman and Hinton, lecture 6e of Neural Networks for Machine Learning, 2012.)
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         gamma: the decay of the running mean.
         eps: added to the mean square, against division by 0.
 
@@ -418,8 +413,7 @@ def rmsprop_momentum(
     """``rmsprop`` with momentum.
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         gamma: the decay of the running mean.
         eps: added to the mean square, against division by 0.
         momentum: the fraction of the last step that is kept.
@@ -453,8 +447,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
     (Kingma and Ba, Adam: a method for stochastic optimization, 2014.)
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         b1: the decay of the running mean of gradients.
         b2: the decay of the running mean of their squares.
         eps: added to the root, against division by 0.
@@ -489,8 +482,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     (Kingma and Ba, Adam: a method for stochastic optimization, 2014, section 7.1.)
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         b1: the decay of the running mean of gradients.
         b2: the decay of the maximum.
         eps: added to the maximum, against division by 0.
@@ -524,8 +516,7 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     (Anil, Gupta, Koren and Singer, Memory-efficient adaptive optimization, 2019.)
 
     Args:
-        step_size: the step size (learning rate): a number, or a schedule, a function from the step
-            number to one.
+        step_size: the learning rate: a number, or a schedule, a function of the step number.
         momentum: the fraction of the last step that is kept.
 
     Returns:

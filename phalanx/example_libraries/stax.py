@@ -97,8 +97,7 @@ def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
 
     Args:
         out_dim: the number of output features.
-        W_init: the initializer of the weights, a function of a key and a shape, as in
-            ``nn.initializers``.
+        W_init: the initializer of the weights, such as one of ``nn.initializers``.
         b_init: the initializer of the biases, likewise.
 
     Returns:
@@ -186,8 +185,7 @@ def GeneralConv(
         filter_shape: the spatial shape of the kernel.
         strides: the strides, per spatial dimension; None for 1.
         padding: "SAME", "VALID", or a pair (low, high) per dimension.
-        W_init: the initializer of the weights, a function of a key and a shape, as in
-            ``nn.initializers``.
+        W_init: the initializer of the weights, such as one of ``nn.initializers``.
         b_init: the initializer of the biases, likewise.
 
     Returns:
@@ -222,8 +220,7 @@ def GeneralConvTranspose(
         filter_shape: the spatial shape of the kernel.
         strides: the factors of upsampling, per spatial dimension; None for 1.
         padding: "SAME", "VALID", or a pair (low, high) per dimension.
-        W_init: the initializer of the weights, a function of a key and a shape, as in
-            ``nn.initializers``.
+        W_init: the initializer of the weights, such as one of ``nn.initializers``.
         b_init: the initializer of the biases, likewise.
 
     Returns:

@@ -148,9 +148,8 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
     Args:
         lhs: matrices [..., m, k].
         rhs: matrices [..., k, n], with the same dimensions in front.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
 
     Returns:
         An array [..., m, n] of the dtype of the operands.

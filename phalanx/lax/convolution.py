@@ -85,8 +85,7 @@ def padtype_to_pads(
         in_shape: the lengths of the dimensions that windows move over.
         window_shape: the lengths of the window.
         window_strides: by how many elements the window moves, per dimension.
-        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
-            of the window.
+        padding: "SAME", "VALID", or pairs (low, high) of zeros for each dimension of the window.
 
     Returns:
         A list of pairs of integers.
@@ -227,11 +226,9 @@ def conv(
         lhs: the images: batch, features, and the dimensions that windows move over.
         rhs: the kernel: features of the result and of the image, and the window.
         window_strides: by how many elements the window moves, per dimension.
-        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
-            of the window.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        padding: "SAME", "VALID", or pairs (low, high) of zeros for each dimension of the window.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
@@ -271,13 +268,11 @@ def conv_with_general_padding(
         lhs: the images: batch, features, and the dimensions that windows move over.
         rhs: the kernel: features of the result and of the image, and the window.
         window_strides: by how many elements the window moves, per dimension.
-        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
-            of the window.
+        padding: "SAME", "VALID", or pairs (low, high) of zeros for each dimension of the window.
         lhs_dilation: in how many steps an image element lies from the next, with zeros between.
         rhs_dilation: in how many steps a kernel element lies from the next, with zeros between.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
@@ -332,16 +327,14 @@ def conv_transpose(
         lhs: the images: batch, features, and the dimensions that windows move over.
         rhs: the kernel: features of the result and of the image, and the window.
         strides: how much larger the result is, per dimension.
-        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
-            of the window.
+        padding: "SAME", "VALID", or pairs (low, high) of zeros for each dimension of the window.
         rhs_dilation: in how many steps a kernel element lies from the next, with zeros between;
             None: 1 in each.
         dimension_numbers: which dimension is which, in letters: of images, kernel, result; None for
             ("NHWC", "HWIO", "NHWC"), and the like for other ranks.
         transpose_kernel: whether it is the transpose of the convolution with ``rhs``.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
         use_consistent_padding: whether pairs of padding are those of the convolution that is
             transposed.

@@ -288,9 +288,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
 
     Args:
         arrays: matrices whose shapes fit; the first and the last may be vectors.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
 
     Returns:
         A matrix; a vector or a number, where the first or the last of ``arrays`` is a vector, or

@@ -153,8 +153,7 @@ def max(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
+        initial: joins the elements, and is the result of none; None: there must be elements.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
@@ -188,8 +187,7 @@ def min(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
+        initial: joins the elements, and is the result of none; None: there must be elements.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
@@ -223,8 +221,7 @@ def minmax(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
+        initial: joins the elements, and is the result of none; None: there must be elements.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
@@ -277,8 +274,7 @@ def nanmax(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
+        initial: joins the elements, and is the result of none; None: there must be elements.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:
@@ -309,8 +305,7 @@ def nanmin(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         out: must be None: arrays are immutable, and results are returned.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
-        initial: a number that joins the elements, and is the result of none; None: there must be
-            elements.
+        initial: joins the elements, and is the result of none; None: there must be elements.
         where: which elements take part: booleans that broadcast with the array; None for all.
 
     Returns:

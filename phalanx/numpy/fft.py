@@ -362,8 +362,7 @@ def irfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None =
 
     Args:
         a: an array, real or complex.
-        s: the lengths of the result along the axes; None: those of ``a``, of the last axis 2 (m -
-            1).
+        s: the lengths of the result along axes; None: those of ``a``, of the last axis 2 (m - 1).
         axes: the axes that are transformed; None for all, or the last ones if ``s`` is given.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
@@ -446,8 +445,7 @@ def irfft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | No
 
     Args:
         a: an array; its axes that are not transformed are a batch.
-        s: the lengths of the result along the axes; None: those of ``a``, of the last axis 2 (m -
-            1).
+        s: the lengths of the result along axes; None: those of ``a``, of the last axis 2 (m - 1).
         axes: the axes that are transformed; None for all, or the last ones if ``s`` is given.
         norm: where the factor 1/n stands: "backward", in the inverse; "forward"; or "ortho", as
             1/√n in both.

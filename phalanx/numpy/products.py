@@ -222,9 +222,8 @@ def dot(
     Args:
         a: an array.
         b: an array whose dimensions fit.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
         out_sharding: the ``NamedSharding`` or ``P`` of the result; None: the compiler decides.
 
@@ -264,9 +263,8 @@ def vdot(
     Args:
         a: an array.
         b: an array whose dimensions fit.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
@@ -299,9 +297,8 @@ def vecdot(
         x1: vectors along ``axis``; the two broadcast.
         x2: vectors along ``axis``; the two broadcast.
         axis: the axis of both that is summed over.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:
@@ -344,9 +341,8 @@ def inner(
     Args:
         a: an array.
         b: an array whose dimensions fit.
-        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
-            ``high``, ``highest``, or a ``lax.Precision``; None: the option
-            ``default_matmul_precision``.
+        precision: of products of float32: ``default``, ``high``, ``highest``, or a
+            ``lax.Precision``; None: the option ``default_matmul_precision``.
         preferred_element_type: the dtype of sums and result; None: that of the operands.
 
     Returns:

@@ -92,8 +92,7 @@ def percentile(
 
     Args:
         a: the elements, real numbers.
-        q: a share in hundredths, between 0 and 100, or an array of them, whose dimensions come
-            first in the result.
+        q: percentages, from 0 to 100: a number, or an array, whose dimensions come first.
         axis: one axis, several, or None for all.
         out: must be None.
         overwrite_input: has no meaning.
@@ -177,8 +176,7 @@ def nanpercentile(
 
     Args:
         a: the elements, real numbers.
-        q: a share in hundredths, between 0 and 100, or an array of them, whose dimensions come
-            first in the result.
+        q: percentages, from 0 to 100: a number, or an array, whose dimensions come first.
         axis: one axis, several, or None for all.
         out: must be None.
         overwrite_input: has no meaning.

@@ -38,8 +38,7 @@ def segment_sum(
         data: rows, along the first dimension.
         segment_ids: [n], integers: the segment of each row. Rows of segments that are not there
             are left out, or as ``mode`` says.
-        num_segments: how many there are; default one more than the largest number. Inside a
-            transformation it must be given.
+        num_segments: how many; default one more than the largest number. Transformations need it.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
         unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are reduced in one go, and then what these gave: longer
@@ -84,8 +83,7 @@ def segment_prod(
         data: rows, along the first dimension.
         segment_ids: [n], integers: the segment of each row. Rows of segments that are not there are
             left out, or as ``mode`` says.
-        num_segments: how many there are; default one more than the largest number. Inside a
-            transformation it must be given.
+        num_segments: how many; default one more than the largest number. Transformations need it.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
         unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are multiplied in one go, and then what these gave.
@@ -127,8 +125,7 @@ def segment_max(
         data: rows, along the first dimension.
         segment_ids: [n], integers: the segment of each row. Rows of segments that are not there are
             left out, or as ``mode`` says.
-        num_segments: how many there are; default one more than the largest number. Inside a
-            transformation it must be given.
+        num_segments: how many; default one more than the largest number. Transformations need it.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
         unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are reduced in one go, and then what these gave.
@@ -170,8 +167,7 @@ def segment_min(
         data: rows, along the first dimension.
         segment_ids: [n], integers: the segment of each row. Rows of segments that are not there are
             left out, or as ``mode`` says.
-        num_segments: how many there are; default one more than the largest number. Inside a
-            transformation it must be given.
+        num_segments: how many; default one more than the largest number. Transformations need it.
         indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
         unique_indices: a promise that no number is in ``segment_ids`` twice.
         bucket_size: at most so many rows are reduced in one go, and then what these gave.

@@ -46,8 +46,7 @@ def split(
 
     Args:
         ary: the array to be taken apart.
-        indices_or_sections: into how many parts of one length; or a sequence of the indices at
-            which new parts begin.
+        indices_or_sections: the number of equal parts, or the indices at which new parts begin.
         axis: the axis along which the array is cut.
 
     Returns:
@@ -70,8 +69,7 @@ def array_split(
 
     Args:
         ary: the array to be taken apart.
-        indices_or_sections: into how many parts of one length; or a sequence of the indices at
-            which new parts begin.
+        indices_or_sections: the number of equal parts, or the indices at which new parts begin.
         axis: the axis along which the array is cut.
 
     Returns:
@@ -114,8 +112,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 
     Args:
         ary: the array to be taken apart.
-        indices_or_sections: into how many parts of one length; or a sequence of the indices at
-            which new parts begin.
+        indices_or_sections: the number of equal parts, or the indices at which new parts begin.
 
     Returns:
         A list of arrays.
@@ -136,8 +133,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 
     Args:
         ary: the array to be taken apart.
-        indices_or_sections: into how many parts of one length; or a sequence of the indices at
-            which new parts begin.
+        indices_or_sections: the number of equal parts, or the indices at which new parts begin.
 
     Returns:
         A list of arrays.
@@ -155,8 +151,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 
     Args:
         ary: the array to be taken apart.
-        indices_or_sections: into how many parts of one length; or a sequence of the indices at
-            which new parts begin.
+        indices_or_sections: the number of equal parts, or the indices at which new parts begin.
 
     Returns:
         A list of arrays.

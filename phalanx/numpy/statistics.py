@@ -214,8 +214,7 @@ def var(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
-        ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
-            variance of a sample.
+        ddof: subtracted from the number of elements: 1 for the unbiased variance of a sample.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         where: which elements take part: booleans that broadcast with the array; None for all.
         mean: the mean, if it is known already, as ``mean`` gives it with ``keepdims``.
@@ -285,8 +284,7 @@ def std(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
-        ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
-            variance of a sample.
+        ddof: subtracted from the number of elements: 1 for the unbiased variance of a sample.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         where: which elements take part: booleans that broadcast with the array; None for all.
         mean: the mean, if it is known already, as ``mean`` gives it with ``keepdims``.
@@ -369,8 +367,7 @@ def nanvar(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
-        ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
-            variance of a sample.
+        ddof: subtracted from the number of elements: 1 for the unbiased variance of a sample.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         where: which elements take part: booleans that broadcast with the array; None for all.
         mean: the mean, if it is known already, as ``mean`` gives it with ``keepdims``.
@@ -407,8 +404,7 @@ def nanstd(
         axis: the axis or axes that are reduced, counted from the end if negative; None for all.
         dtype: of computation and result; None for that of ``a``, and float32 of integers.
         out: must be None: arrays are immutable, and results are returned.
-        ddof: what is taken off the number of elements before dividing by it: 1 for the unbiased
-            variance of a sample.
+        ddof: subtracted from the number of elements: 1 for the unbiased variance of a sample.
         keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
         where: which elements take part: booleans that broadcast with the array; None for all.
         mean: the mean, if it is known already, as ``mean`` gives it with ``keepdims``.

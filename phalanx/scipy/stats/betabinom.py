@@ -35,8 +35,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floats of the broadcast shape; -inf at numbers outside the support and between integers, NaN
-        where a parameter is invalid.
+        Floats of the broadcast shape; -inf off the support's integers, NaN for invalid parameters.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.
@@ -63,8 +62,7 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floats of the broadcast shape; 0 at numbers outside the support and between integers, NaN
-        where a parameter is invalid.
+        Floats of the broadcast shape; 0 off the support's integers, NaN for invalid parameters.
 
     Raises:
         ShapeError: the arguments do not broadcast to one shape.

@@ -23,8 +23,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
     Args:
         x: the points at which to evaluate it, of any shape.
-        beta: the exponent of |x|, positive: 2 for a normal distribution, 1 for a Laplace
-            distribution.
+        beta: the exponent of |x|, positive: 2 for a normal, 1 for a Laplace distribution.
 
     Returns:
         Floats of the broadcast shape; NaN where a parameter is invalid.
@@ -47,8 +46,7 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
     Args:
         x: the points at which to evaluate it, of any shape.
-        beta: the exponent of |x|, positive: 2 for a normal distribution, 1 for a Laplace
-            distribution.
+        beta: the exponent of |x|, positive: 2 for a normal, 1 for a Laplace distribution.
 
     Returns:
         Floats of the broadcast shape; NaN where a parameter is invalid.
@@ -71,8 +69,7 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
     Args:
         x: the points at which to evaluate it, of any shape.
-        beta: the exponent of |x|, positive: 2 for a normal distribution, 1 for a Laplace
-            distribution.
+        beta: the exponent of |x|, positive: 2 for a normal, 1 for a Laplace distribution.
 
     Returns:
         Floats of the broadcast shape; NaN where a parameter is invalid.

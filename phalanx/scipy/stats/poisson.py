@@ -31,8 +31,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floats of the broadcast shape; -inf at numbers outside the support and between integers, NaN
-        where a parameter is invalid.
+        Floats of the broadcast shape; -inf off the support's integers, NaN for invalid parameters.
 
     Raises:
         TypeError: ``mu`` is complex.
@@ -55,8 +54,7 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
         loc: shift of the distribution along k, an integer.
 
     Returns:
-        Floats of the broadcast shape; 0 at numbers outside the support and between integers, NaN
-        where a parameter is invalid.
+        Floats of the broadcast shape; 0 off the support's integers, NaN for invalid parameters.
 
     Raises:
         TypeError: ``mu`` is complex.

@@ -15,8 +15,8 @@ from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required,
 
 ROOMS = (
     "", "experimental.checkify", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy",
-    "numpy.fft", "numpy.linalg", "numpy.segments", "random", "scipy.cluster.vq", "scipy.fft",
-    "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.sparse.linalg", "scipy.special",
+    "numpy.fft", "numpy.linalg", "ops", "random", "scipy.cluster.vq", "scipy.fft", "scipy.linalg",
+    "scipy.ndimage", "scipy.signal", "scipy.sparse.linalg", "scipy.special",
     "scipy.stats",
     *(f"scipy.stats.{n}" for n, m in vars(stats).items() if isinstance(m, ModuleType)
       and n in stats.__all__),
@@ -329,7 +329,7 @@ ARGUMENTS = {
         "istft": (Operand("5k", np.complex64),),
         "stft welch": (V,),
     },
-    "numpy.segments": {
+    "ops": {
         "segment_max segment_min segment_prod segment_sum": (X, index("m"), 3),
     },
     "scipy.sparse.linalg": {"bicgstab cg gmres": (DEFINITE, V)},

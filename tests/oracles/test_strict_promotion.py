@@ -11,7 +11,6 @@ from tests.exemptions import exempt
 from tests.laws.arguments import ROOMS, calls
 from tests.releases import OLDER
 
-THERE = {"numpy.segments": "ops"}  # where jax has a room of another name
 CALLS = [c for c in calls() if c.args is not None and len(c.slots) > 1 and not c.communicates]
 
 
@@ -25,7 +24,7 @@ def reason(call, what):
 
 def peer(call):
     try:
-        room = importlib.import_module(f"jax.{THERE.get(call.room, call.room)}".rstrip("."))
+        room = importlib.import_module(f"jax.{call.room}".rstrip("."))
     except ImportError:
         return None
     return getattr(room, call.name, None)

@@ -23,27 +23,12 @@ from phalanx.numpy.promotion import (
     inexact_pair,
     is_python_scalar,
     kind_of,
+    literal,
     no_out,
     number_array,
     pair,
 )
 from phalanx.primitives.elementwise import integer_power
-
-
-def literal(x: Any, value: Any) -> Any:
-    """The constant ``value`` in the dtype of ``x``."""
-    return ops.constant_like(x, value)
-
-
-def over(x: Any, value: Any) -> Any:
-    """x / value for a constant, rounded once.
-
-    Where a compiler sees the constant, it multiplies by its inverse, which is rounded, too: then
-    9 / 10 is not 0.9, and whoever counts on the last digit gets another one from ``jit``. So it
-    sees what may be another number, for all that it knows.
-    """
-    return ops.div(x, ops.select(ops.ne(x, x), ops.stop_gradient(x), literal(x, value)))
-
 
 # ---- sums, differences, products ------------------------------------------------------------
 

@@ -9,8 +9,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
-from phalanx.numpy.promotion import ArrayLike, as_array, convert, number_array
+from phalanx.numpy.promotion import ArrayLike, as_array, convert, literal, number_array
 
 
 def real(x: ArrayLike, /) -> Array:

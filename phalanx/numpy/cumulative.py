@@ -12,12 +12,12 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     as_array,
     convert,
+    literal,
     no_out,
 )
 from phalanx.numpy.reductions import integer_sum_dtype, nan_as, summand

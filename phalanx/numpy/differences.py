@@ -12,19 +12,14 @@ from phalanx import primitives as ops
 from phalanx.base.lengths import symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import (
-    add,
-    literal,
-    multiply,
-    subtract,
-    true_divide,
-)
+from phalanx.numpy.arithmetic import add, multiply, subtract, true_divide
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     convert,
     dim,
+    literal,
     promote_arrays,
     promote_inexact,
 )

@@ -15,8 +15,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.complex_numbers import conj
-from phalanx.numpy.matrices import diagonal
-from phalanx.numpy.products import (
+from phalanx.numpy.contraction import (
     Labels,
     Options,
     arranged,
@@ -25,6 +24,7 @@ from phalanx.numpy.products import (
     finished,
     without,
 )
+from phalanx.numpy.matrices import diagonal
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array
 
 

@@ -13,9 +13,17 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.attached import with_methods
-from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    arrays,
+    convert,
+    inexact,
+    inexact_pair,
+    literal,
+    no_out,
+    over,
+)
 
 
 @one_program

@@ -11,10 +11,18 @@ from phalanx import primitives as ops
 from phalanx.base.dtypes import INEXACT
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.attached import with_methods
 from phalanx.numpy.logic import isnan
-from phalanx.numpy.promotion import ArrayLike, arrays, as_array, convert, no_out, number_array, pair
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    arrays,
+    as_array,
+    convert,
+    literal,
+    no_out,
+    number_array,
+    pair,
+)
 from phalanx.numpy.reductions import Axis, all, check_some, joined, masked, nan_as, reduced
 
 # ---- of two arrays --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, never_negative
+from phalanx.numpy.arithmetic import never_negative
 from phalanx.numpy.logic import isnan, isneginf, isposinf
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -21,6 +21,7 @@ from phalanx.numpy.promotion import (
     convert,
     inexact,
     inexact_pair,
+    literal,
     no_out,
     number_array,
 )

@@ -17,13 +17,13 @@ from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.extrema import max, min
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     convert,
     inexact,
+    literal,
     promote_arrays,
     promote_inexact,
     value_of,

@@ -13,7 +13,7 @@ from phalanx.base import dtypes, lattice
 from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, remainder
+from phalanx.numpy.arithmetic import remainder
 from phalanx.numpy.matrices import as_matrices
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -23,6 +23,7 @@ from phalanx.numpy.promotion import (
     broadcast,
     convert,
     from_host,
+    literal,
     promote_arrays,
     value_of,
 )

@@ -14,7 +14,6 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import arithmetic
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -22,6 +21,7 @@ from phalanx.numpy.promotion import (
     broadcast,
     convert,
     from_host,
+    literal,
     no_out,
     promote_arrays,
     value_of,

@@ -11,10 +11,10 @@ from phalanx import primitives as ops
 from phalanx.base import lattice
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
+from phalanx.numpy.arithmetic import add, multiply, remainder, subtract, true_divide
 from phalanx.numpy.indexing import take
 from phalanx.numpy.logic import isinf, logical_and
-from phalanx.numpy.promotion import ArrayLike, inexact, operand, promote_inexact
+from phalanx.numpy.promotion import ArrayLike, inexact, literal, operand, promote_inexact
 from phalanx.numpy.searching import where
 from phalanx.numpy.sorting import searchsorted
 

@@ -13,7 +13,7 @@ from phalanx.base.extended import is_key
 from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.arithmetic import add, literal, multiply
+from phalanx.numpy.arithmetic import add, multiply
 from phalanx.numpy.attached import with_methods
 from phalanx.numpy.complex_numbers import imag
 from phalanx.numpy.creation import asarray
@@ -24,6 +24,7 @@ from phalanx.numpy.promotion import (
     boolean,
     broadcast,
     kind_of,
+    literal,
     no_out,
     operands,
     pair,

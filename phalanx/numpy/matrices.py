@@ -13,9 +13,9 @@ from phalanx.base import dtypes
 from phalanx.base.lengths import Length, integer, length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, subtract
+from phalanx.numpy.arithmetic import subtract
 from phalanx.numpy.creation import created_on
-from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert
+from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, literal
 from phalanx.numpy.reductions import sum
 
 

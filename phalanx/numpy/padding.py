@@ -16,7 +16,7 @@ from phalanx.base.lengths import larger, length
 from phalanx.base.numpy_kinds import NDARRAY
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import divmod, floor_divide, literal
+from phalanx.numpy.arithmetic import divmod, floor_divide
 from phalanx.numpy.extrema import max as max_over
 from phalanx.numpy.extrema import min as min_over
 from phalanx.numpy.indexing import take
@@ -26,6 +26,7 @@ from phalanx.numpy.promotion import (
     convert,
     from_host,
     is_python_scalar,
+    literal,
 )
 from phalanx.numpy.quantiles import median as median_over
 from phalanx.numpy.statistics import mean as mean_over

@@ -16,7 +16,7 @@ from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import linalg
-from phalanx.numpy.arithmetic import add, literal, multiply
+from phalanx.numpy.arithmetic import add, multiply
 from phalanx.numpy.convolution import convolve
 from phalanx.numpy.inserting import trim_zeros
 from phalanx.numpy.manipulation import atleast_1d
@@ -24,6 +24,7 @@ from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     inexact,
+    literal,
     promote_arrays,
     promote_inexact,
     value_of,

@@ -109,6 +109,21 @@ def scalar_array(value: Any, dtype: np.dtype, weak: bool = False) -> Array:
     return convert(ops.full((), value, dtype), dtype, weak)
 
 
+def literal(x: Any, value: Any) -> Any:
+    """The constant ``value`` in the dtype of ``x``."""
+    return ops.constant_like(x, value)
+
+
+def over(x: Any, value: Any) -> Any:
+    """x / value for a constant, rounded once.
+
+    Where a compiler sees the constant, it multiplies by its inverse, which is rounded, too: then
+    9 / 10 is not 0.9, and whoever counts on the last digit gets another one from ``jit``. So it
+    sees what may be another number, for all that it knows.
+    """
+    return ops.div(x, ops.select(ops.ne(x, x), ops.stop_gradient(x), literal(x, value)))
+
+
 def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Array:
     """The array ``x`` in ``dtype``; ``x`` itself if it has that and is as weak already."""
     type = x.aval
@@ -184,17 +199,17 @@ def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
                 x, y = broadcast(who, [x, y])
                 return x, y
         else:
-            literal = _LITERAL.get((class_of(y), x.aval.dtype))
-            if literal is None:
-                literal = _wide_literal(class_of(y), x.aval.dtype)
-            if literal is not None:
-                return x, literal(y)
+            as_literal = _LITERAL.get((class_of(y), x.aval.dtype))
+            if as_literal is None:
+                as_literal = _wide_literal(class_of(y), x.aval.dtype)
+            if as_literal is not None:
+                return x, as_literal(y)
     elif isinstance(y, Array):
-        literal = _LITERAL.get((class_of(x), y.aval.dtype))
-        if literal is None:
-            literal = _wide_literal(class_of(x), y.aval.dtype)
-        if literal is not None:
-            return literal(x), y
+        as_literal = _LITERAL.get((class_of(x), y.aval.dtype))
+        if as_literal is None:
+            as_literal = _wide_literal(class_of(x), y.aval.dtype)
+        if as_literal is not None:
+            return as_literal(x), y
     x, y = operands(who, x, y)
     return x, y
 

@@ -12,7 +12,6 @@ from phalanx.base.dtypes import COMPLEXES, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.indexing import take_along_axis
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
@@ -21,7 +20,9 @@ from phalanx.numpy.promotion import (
     dims,
     inexact,
     is_python_scalar,
+    literal,
     no_out,
+    over,
     promote_arrays,
 )
 from phalanx.numpy.reductions import Axis

@@ -16,9 +16,18 @@ from phalanx.base.numpy_kinds import GENERIC, NDARRAY
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.arithmetic import literal, over, power
+from phalanx.numpy.arithmetic import power
 from phalanx.numpy.creation import created_on, on_device
-from phalanx.numpy.promotion import ArrayLike, DTypeLike, arrays, as_array, convert, from_host
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    arrays,
+    as_array,
+    convert,
+    from_host,
+    literal,
+    over,
+)
 from phalanx.numpy.rounding import floor
 
 

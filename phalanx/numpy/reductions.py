@@ -18,7 +18,6 @@ from phalanx.base.dtypes import INEXACT, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add as add_arrays
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.arithmetic import multiply as multiply_arrays
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
@@ -28,6 +27,7 @@ from phalanx.numpy.promotion import (
     boolean,
     convert,
     dims,
+    literal,
     no_out,
     number_array,
 )

@@ -12,12 +12,14 @@ from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.base.lengths import integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import integer_floor_divide, literal, over
+from phalanx.numpy.arithmetic import integer_floor_divide
 from phalanx.numpy.promotion import (
     ArrayLike,
     convert,
     inexact,
+    literal,
     number_array,
+    over,
 )
 
 

@@ -13,13 +13,13 @@ from phalanx.base.kinds import SEQUENCE
 from phalanx.base.lengths import integer, larger
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     boolean,
     convert,
     from_host,
+    literal,
     promote,
     repeated,
     value_of,

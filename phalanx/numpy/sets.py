@@ -16,7 +16,6 @@ from phalanx.base.lengths import integer, larger, smaller, symbolic
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import take
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
@@ -25,6 +24,7 @@ from phalanx.numpy.promotion import (
     convert,
     dim,
     from_host,
+    literal,
     promote_arrays,
     value_of,
 )

@@ -13,7 +13,6 @@ from phalanx.base.dtypes import INEXACT
 from phalanx.base.lengths import Length, integer
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import compress, take
 from phalanx.numpy.logic import isnan, less
 from phalanx.numpy.promotion import (
@@ -22,6 +21,7 @@ from phalanx.numpy.promotion import (
     as_array,
     convert,
     dim,
+    literal,
     promote_arrays,
 )
 

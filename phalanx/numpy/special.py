@@ -10,9 +10,8 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.logic import isfinite
-from phalanx.numpy.promotion import ArrayLike, inexact
+from phalanx.numpy.promotion import ArrayLike, inexact, literal
 from phalanx.primitives.bessel import bessel_i
 from phalanx.primitives.turns import sinc as _sinc
 

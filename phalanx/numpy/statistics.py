@@ -15,7 +15,7 @@ from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, multiply, subtract, true_divide
+from phalanx.numpy.arithmetic import multiply, subtract, true_divide
 from phalanx.numpy.extrema import max, maximum, min
 from phalanx.numpy.logic import greater, isnan
 from phalanx.numpy.promotion import (
@@ -27,6 +27,7 @@ from phalanx.numpy.promotion import (
     dims,
     inexact,
     is_python_scalar,
+    literal,
     no_out,
     promote_arrays,
     promote_inexact,

@@ -32,7 +32,6 @@ from phalanx.base.source import warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array, ArrayType
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.creation import array
 from phalanx.numpy.promotion import (
     as_array,
@@ -40,6 +39,7 @@ from phalanx.numpy.promotion import (
     from_host,
     is_python_scalar,
     kind_of,
+    literal,
     operand,
 )
 from phalanx.primitives.basis import zeros

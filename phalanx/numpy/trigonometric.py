@@ -16,7 +16,7 @@ from phalanx.base import dtypes, lattice
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import add, literal, remainder, subtract
+from phalanx.numpy.arithmetic import add, remainder, subtract
 from phalanx.numpy.cumulative import cumsum
 from phalanx.numpy.differences import diff
 from phalanx.numpy.extrema import maximum
@@ -30,6 +30,7 @@ from phalanx.numpy.promotion import (
     inexact,
     inexact_pair,
     is_python_scalar,
+    literal,
 )
 from phalanx.numpy.searching import where
 from phalanx.primitives.hypot import hypot as _hypot

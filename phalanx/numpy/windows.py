@@ -12,9 +12,8 @@ from phalanx.base import dtypes
 from phalanx.base.lengths import Length
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.index_arrays import indices
-from phalanx.numpy.promotion import ArrayLike, as_array, convert
+from phalanx.numpy.promotion import ArrayLike, as_array, convert, literal
 from phalanx.primitives.bessel import bessel_i0e
 
 

@@ -15,23 +15,20 @@ from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, 
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.primitives import abs, add, ge, log, log1p, mul, neg, select, sign, sub, tan
 from phalanx.primitives.shape import broadcast_to
-from phalanx.random.gammas import draw_gamma
-from phalanx.random.generators import sources
-from phalanx.random.keys import single
-from phalanx.random.normals import draw_normal
-from phalanx.random.uniforms import (
+from phalanx.random.arguments import (
     Lengths,
     as_parameter,
     as_shape,
     check_method,
-    draw_signs,
-    draw_two,
-    draw_uniform,
     drawn,
     float_dtype,
-    is_high,
     shape_of_draws,
 )
+from phalanx.random.gammas import draw_gamma
+from phalanx.random.generators import sources
+from phalanx.random.keys import single
+from phalanx.random.normals import draw_normal
+from phalanx.random.uniforms import draw_signs, draw_two, draw_uniform, is_high
 
 # ---- of gamma numbers -----------------------------------------------------------------------
 

@@ -18,24 +18,21 @@ from phalanx.primitives.basis import move
 from phalanx.primitives.compare import ordered
 from phalanx.primitives.domains import check_domain
 from phalanx.primitives.shape import broadcast_to, dimension
-from phalanx.random.continuous import draw_gumbel
-from phalanx.random.gammas import with_sharding_of
-from phalanx.random.generators import source, sources
-from phalanx.random.keys import single
-from phalanx.random.uniforms import (
+from phalanx.random.arguments import (
     Lengths,
     as_parameter,
     as_shape,
     but_last_axis,
     check_method,
-    draw_signs,
-    draw_two,
-    draw_uniform,
     float_dtype,
     integer_dtype,
-    is_high,
     shape_of_draws,
 )
+from phalanx.random.continuous import draw_gumbel
+from phalanx.random.gammas import with_sharding_of
+from phalanx.random.generators import source, sources
+from phalanx.random.keys import single
+from phalanx.random.uniforms import draw_signs, draw_two, draw_uniform, is_high
 
 
 @takes_out_sharding

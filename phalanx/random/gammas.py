@@ -25,17 +25,11 @@ from phalanx.lax.special import gamma_slope
 from phalanx.primitives import mul, stop_gradient
 from phalanx.primitives.resharding import resharded
 from phalanx.primitives.shape import broadcast_to
+from phalanx.random.arguments import as_parameter, check_method, float_dtype, shape_of_draws
 from phalanx.random.generators import Source, source
 from phalanx.random.keys import single
 from phalanx.random.normals import as_normal
-from phalanx.random.uniforms import (
-    as_parameter,
-    as_uniform,
-    bits_of,
-    check_method,
-    float_dtype,
-    shape_of_draws,
-)
+from phalanx.random.uniforms import as_uniform, bits_of
 from phalanx.transforms.stage import stage
 
 

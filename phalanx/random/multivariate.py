@@ -18,12 +18,7 @@ from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, 
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.primitives.basis import check_lengths
 from phalanx.primitives.shape import broadcast_to
-from phalanx.random.continuous import draw_exponential, draw_generalized_normal
-from phalanx.random.gammas import draw_gamma
-from phalanx.random.generators import sources
-from phalanx.random.keys import single
-from phalanx.random.normals import draw_standard_normal
-from phalanx.random.uniforms import (
+from phalanx.random.arguments import (
     Lengths,
     as_parameter,
     as_shape,
@@ -31,6 +26,11 @@ from phalanx.random.uniforms import (
     float_dtype,
     shape_of_draws,
 )
+from phalanx.random.continuous import draw_exponential, draw_generalized_normal
+from phalanx.random.gammas import draw_gamma
+from phalanx.random.generators import sources
+from phalanx.random.keys import single
+from phalanx.random.normals import draw_standard_normal
 
 # ---- orthogonal matrices --------------------------------------------------------------------
 

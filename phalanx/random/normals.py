@@ -13,19 +13,10 @@ from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.primitives import clamp, complex, div, erf, erf_inv, exp, mul, nextafter
 from phalanx.primitives.shape import broadcast_to
+from phalanx.random.arguments import as_parameter, as_shape, drawn, float_dtype, shape_of_draws
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
-from phalanx.random.uniforms import (
-    as_parameter,
-    as_shape,
-    as_uniform,
-    bits_of,
-    draw_bits,
-    draw_uniform,
-    drawn,
-    float_dtype,
-    shape_of_draws,
-)
+from phalanx.random.uniforms import as_uniform, bits_of, draw_bits, draw_uniform
 
 _SQRT_2 = math.sqrt(2)
 

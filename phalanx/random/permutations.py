@@ -35,10 +35,11 @@ from phalanx.primitives import (
 )
 from phalanx.primitives.index import GatherDimensionNumbers, gather
 from phalanx.primitives.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
+from phalanx.random.arguments import as_shape
 from phalanx.random.continuous import draw_gumbel
 from phalanx.random.generators import sources
 from phalanx.random.keys import single
-from phalanx.random.uniforms import as_shape, draw_bits, draw_uniform, is_high, randint
+from phalanx.random.uniforms import draw_bits, draw_uniform, is_high, randint
 
 _INT = np.dtype(np.int32)
 

@@ -13,11 +13,11 @@ from phalanx.base.dtypes import COMPLEXES, accumulator
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import absolute as abs
-from phalanx.numpy.arithmetic import literal, power
+from phalanx.numpy.arithmetic import power
 from phalanx.numpy.extrema import max, min
 from phalanx.numpy.linalg.decompositions import svdvals
 from phalanx.numpy.manipulation import moveaxis
-from phalanx.numpy.promotion import ArrayLike, convert, dims, inexact
+from phalanx.numpy.promotion import ArrayLike, convert, dims, inexact, literal
 from phalanx.numpy.reductions import sum
 
 

@@ -89,13 +89,13 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         ],
         "Polynomials": ["phalanx.numpy.polynomials"],
         "Windows": ["phalanx.numpy.windows"],
-        "Functions of functions": ["phalanx.numpy.functional", "phalanx.numpy.universal"],
+        "Functions of functions": ["phalanx.numpy.functional", "phalanx.numpy.ufuncs"],
         "Text": ["phalanx.numpy.printing"],
         "The class of arrays": ["phalanx.core.types"],
         "Dtypes": ["phalanx.numpy", "phalanx.base.dtypes", "phalanx.base.lattice"],
     },
     "phalanx.lax": {
-        "Collectives": ["phalanx.lax.collective", "phalanx.lax.exchange"],
+        "Collectives": ["phalanx.lax.collective", "phalanx.lax.ragged_exchange"],
         "Loops and branches": [
             "phalanx.lax.loops",
             "phalanx.lax.branches",

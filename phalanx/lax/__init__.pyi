@@ -93,7 +93,6 @@ from phalanx.lax.creation import (
     full_like as full_like,
     iota as iota,
 )
-from phalanx.lax.exchange import ragged_all_to_all as ragged_all_to_all
 from phalanx.lax.fourier import (
     FftType as FftType,
     fft as fft,
@@ -135,6 +134,7 @@ from phalanx.lax.ragged import (
     ragged_dot as ragged_dot,
     ragged_dot_general as ragged_dot_general,
 )
+from phalanx.lax.ragged_exchange import ragged_all_to_all as ragged_all_to_all
 from phalanx.lax.reductions import (
     argmax as argmax,
     argmin as argmin,

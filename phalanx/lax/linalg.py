@@ -36,8 +36,8 @@ from phalanx.primitives.linalg.algebra import (
     upper,
 )
 from phalanx.primitives.linalg.family import check_matrices, check_square
+from phalanx.primitives.linalg.matrix_sign import rounding_error, scaled
 from phalanx.primitives.linalg.polar import newton, step, weights
-from phalanx.primitives.linalg.signs import rounding_error, scaled
 from phalanx.primitives.shape import expand_dims, slice_dim, squeeze
 
 __all__ = [

@@ -220,10 +220,6 @@ from phalanx.numpy.functional import (
     piecewise as piecewise,
     vectorize as vectorize,
 )
-from phalanx.numpy.gluing import (
-    c_ as c_,
-    r_ as r_,
-)
 from phalanx.numpy.histograms import (
     bincount as bincount,
     digitize as digitize,
@@ -244,6 +240,10 @@ from phalanx.numpy.index_arrays import (
     triu_indices as triu_indices,
     triu_indices_from as triu_indices_from,
     unravel_index as unravel_index,
+)
+from phalanx.numpy.index_tricks import (
+    c_ as c_,
+    r_ as r_,
 )
 from phalanx.numpy.indexing import (
     choose as choose,
@@ -494,7 +494,7 @@ from phalanx.numpy.trigonometric import (
     tanh as tanh,
     unwrap as unwrap,
 )
-from phalanx.numpy.universal import (
+from phalanx.numpy.ufuncs import (
     frompyfunc as frompyfunc,
     ufunc as ufunc,
 )

@@ -13,7 +13,6 @@ from phalanx.base.numpy_kinds import GENERIC
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop
-from phalanx.numpy.attached import with_methods
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -28,6 +27,7 @@ from phalanx.numpy.promotion import (
     number_array,
     pair,
 )
+from phalanx.numpy.ufunc_methods import with_methods
 from phalanx.primitives.elementwise import integer_power
 
 # ---- sums, differences, products ------------------------------------------------------------

@@ -13,8 +13,8 @@ from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import number_pair
-from phalanx.numpy.attached import with_methods
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, dim, no_out, pair
+from phalanx.numpy.ufunc_methods import with_methods
 
 _BYTE = np.dtype("uint8")
 

@@ -13,7 +13,6 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.attached import with_methods
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -24,6 +23,7 @@ from phalanx.numpy.promotion import (
     no_out,
     over,
 )
+from phalanx.numpy.ufunc_methods import with_methods
 
 
 @one_program

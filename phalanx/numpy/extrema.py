@@ -11,7 +11,6 @@ from phalanx import primitives as ops
 from phalanx.base.dtypes import INEXACT
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.attached import with_methods
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -24,6 +23,7 @@ from phalanx.numpy.promotion import (
     pair,
 )
 from phalanx.numpy.reductions import Axis, all, check_some, joined, masked, nan_as, reduced
+from phalanx.numpy.ufunc_methods import with_methods
 
 # ---- of two arrays --------------------------------------------------------------------------
 

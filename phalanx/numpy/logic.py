@@ -14,7 +14,6 @@ from phalanx.base.kinds import SEQUENCE
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import add, multiply
-from phalanx.numpy.attached import with_methods
 from phalanx.numpy.complex_numbers import imag
 from phalanx.numpy.creation import asarray
 from phalanx.numpy.promotion import (
@@ -29,6 +28,7 @@ from phalanx.numpy.promotion import (
     operands,
     pair,
 )
+from phalanx.numpy.ufunc_methods import with_methods
 from phalanx.primitives.domains import check_domain, number_or_bool
 
 # ---- comparisons ----------------------------------------------------------------------------

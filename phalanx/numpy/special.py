@@ -13,7 +13,7 @@ from phalanx.core.types import Array
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import ArrayLike, inexact, literal
 from phalanx.primitives.bessel import bessel_i
-from phalanx.primitives.turns import sinc as _sinc
+from phalanx.primitives.half_turns import sinc as _sinc
 
 
 @one_program

@@ -43,7 +43,7 @@ from phalanx.primitives.formula import (
     where,
     within,
 )
-from phalanx.primitives.turns import cosine_of_half_turns, sine_of_half_turns
+from phalanx.primitives.half_turns import cosine_of_half_turns, sine_of_half_turns
 
 _SQRT_PI = math.sqrt(math.pi)
 _REAL = Example((f32(2, 3),), low=-3.0, high=3.0)

@@ -40,7 +40,7 @@ from phalanx.primitives.formula import (
     with_slope,
     within,
 )
-from phalanx.primitives.turns import sine_of_half_turns
+from phalanx.primitives.half_turns import sine_of_half_turns
 from phalanx.primitives.zeta import BERNOULLI, hurwitz, zeta
 
 LARGE = 8.0  # from where on Stirling's series is used

@@ -9,7 +9,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import laws
-from phalanx.numpy.attached import WITH_METHODS
+from phalanx.numpy.ufunc_methods import WITH_METHODS
 from tests.compare import close as close_within
 
 close = partial(close_within, atol=1e-5)

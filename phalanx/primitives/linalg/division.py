@@ -39,8 +39,8 @@ from phalanx.primitives.linalg.algebra import (
     symmetrized,
 )
 from phalanx.primitives.linalg.family import real_of
-from phalanx.primitives.linalg.signs import norm_bound, polar_factor, rounding_error, scaled
-from phalanx.primitives.linalg.turns import repeated, row_of, with_row
+from phalanx.primitives.linalg.matrix_sign import norm_bound, polar_factor, rounding_error, scaled
+from phalanx.primitives.linalg.row_loops import repeated, row_of, with_row
 from phalanx.primitives.random_bits import threefry2x32
 from phalanx.primitives.reduce import reduce_max
 from phalanx.primitives.shape import iota

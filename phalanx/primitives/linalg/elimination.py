@@ -20,7 +20,7 @@ from phalanx.primitives.compare import eq, lt, max, select
 from phalanx.primitives.domains import I32
 from phalanx.primitives.elementwise import abs, div
 from phalanx.primitives.linalg.algebra import complex_as, real_part
-from phalanx.primitives.linalg.turns import repeated, row_of, with_row
+from phalanx.primitives.linalg.row_loops import repeated, row_of, with_row
 from phalanx.primitives.reduce import reduce_max, reduce_or
 from phalanx.primitives.shape import concatenate, expand_dims, slice_dim, zeros_like
 

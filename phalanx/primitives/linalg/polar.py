@@ -29,8 +29,8 @@ from phalanx.primitives.linalg.algebra import (
 )
 from phalanx.primitives.linalg.cholesky import cholesky
 from phalanx.primitives.linalg.eigh import eigh
+from phalanx.primitives.linalg.matrix_sign import norm_bound, polar_factor, rounding_error, scaled
 from phalanx.primitives.linalg.qr import qr
-from phalanx.primitives.linalg.signs import norm_bound, polar_factor, rounding_error, scaled
 from phalanx.primitives.linalg.triangular import triangular_solve
 from phalanx.primitives.shape import concatenate, reverse, slice_dim
 

@@ -26,8 +26,8 @@ from phalanx.primitives.linalg.algebra import (
     times_columns,
     upper,
 )
+from phalanx.primitives.linalg.row_loops import repeated
 from phalanx.primitives.linalg.triangular import triangular_solve
-from phalanx.primitives.linalg.turns import repeated
 from phalanx.primitives.reduce import argmax
 from phalanx.primitives.shape import iota, slice_dim
 

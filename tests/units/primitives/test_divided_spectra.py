@@ -9,7 +9,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx.core.primitive import Primitive
 from phalanx.primitives import linalg
-from phalanx.primitives.linalg.signs import cubics
+from phalanx.primitives.linalg.matrix_sign import cubics
 
 SMALL, N = 12, 31
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]

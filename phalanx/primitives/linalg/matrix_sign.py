@@ -19,7 +19,7 @@ from phalanx.primitives.compare import eq, select
 from phalanx.primitives.elementwise import abs, div, sqrt
 from phalanx.primitives.linalg.algebra import adjoint, complex_as, matmul
 from phalanx.primitives.linalg.family import real_of
-from phalanx.primitives.linalg.turns import repeated, row_of
+from phalanx.primitives.linalg.row_loops import repeated, row_of
 from phalanx.primitives.reduce import reduce_max
 
 

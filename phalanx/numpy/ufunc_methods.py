@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from phalanx.base.on_demand import OnDemand
 
 if TYPE_CHECKING:
-    from phalanx.numpy.universal import ufunc
+    from phalanx.numpy.ufuncs import ufunc
 
-universal = OnDemand("phalanx.numpy.universal", "it imports the functions")
+ufuncs = OnDemand("phalanx.numpy.ufuncs", "it imports the functions")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -37,7 +37,7 @@ def with_methods(identity: Any = None, nin: int = 2) -> Callable[[Callable[P, R]
 
 def _later(name: str, method: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        return getattr(universal.KNOWN[name], method)(*args, **kwargs)
+        return getattr(ufuncs.KNOWN[name], method)(*args, **kwargs)
 
     run.__name__, run.__qualname__ = method, f"{name}.{method}"
     return run

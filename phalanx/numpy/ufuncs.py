@@ -13,8 +13,8 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
 from phalanx.core.types import Array
-from phalanx.numpy.attached import WITH_METHODS, P, R
 from phalanx.numpy.promotion import ArrayLike, as_array, dim, no_out
+from phalanx.numpy.ufunc_methods import WITH_METHODS, P, R
 
 __all__ = ["frompyfunc", "ufunc"]
 

@@ -7,7 +7,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.primitives.turns import sinc
+from phalanx.primitives.half_turns import sinc
 
 NEAR = [1.0, 2.0, 439.0, -276.0, 5e5]  # whole numbers
 

@@ -193,6 +193,8 @@ from phalanx.numpy.exponents import (
 from phalanx.numpy.extrema import (
     amax as amax,
     amin as amin,
+    argmax as argmax,
+    argmin as argmin,
     clip as clip,
     fmax as fmax,
     fmin as fmin,
@@ -201,6 +203,8 @@ from phalanx.numpy.extrema import (
     min as min,
     minimum as minimum,
     minmax as minmax,
+    nanargmax as nanargmax,
+    nanargmin as nanargmin,
     nanmax as nanmax,
     nanmin as nanmin,
 )
@@ -386,11 +390,7 @@ from phalanx.numpy.ranges import (
 from phalanx.numpy.reductions import (
     all as all,
     any as any,
-    argmax as argmax,
-    argmin as argmin,
     count_nonzero as count_nonzero,
-    nanargmax as nanargmax,
-    nanargmin as nanargmin,
     nanprod as nanprod,
     nansum as nansum,
     prod as prod,

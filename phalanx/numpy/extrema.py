@@ -1,13 +1,15 @@
-"""The greatest and the least: of two arrays element by element, and over axes."""
+"""The greatest and the least, of two arrays element by element or over axes; and where they are."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from phalanx import primitives as ops
+from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -17,12 +19,13 @@ from phalanx.numpy.promotion import (
     arrays,
     as_array,
     convert,
+    dims,
     literal,
     no_out,
     number_array,
     pair,
 )
-from phalanx.numpy.reductions import Axis, all, check_some, joined, masked, nan_as, reduced
+from phalanx.numpy.reductions import Axis, all, joined, masked, nan_as, reduced, with_dims
 from phalanx.numpy.ufunc_methods import with_methods
 
 # ---- of two arrays --------------------------------------------------------------------------
@@ -145,6 +148,15 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
 # ---- over axes ------------------------------------------------------------------------------
 
 
+def _check_some(who: str, x: Any, axis: Any, where: Any) -> None:
+    if where is not None:
+        raise ValueError(f"{who}: with where, no element may be left; give initial=, too")
+    if not x.aval.size and not builtins.all(x.aval.shape[d] for d in dims(who, axis, x)):
+        raise ValueError(
+            f"{who}: an array {x.aval} has no element to choose along axis {axis}; give initial="
+        )
+
+
 @one_program
 def max(
     a: ArrayLike,
@@ -258,7 +270,7 @@ def _extremum(
     x = as_array(who, a)
     x = convert(x, x.aval.dtype)
     if initial is None:
-        check_some(who, x, axis, where)
+        _check_some(who, x, axis, where)
     total = reduced(prim, masked(x, where, identity(x.aval.dtype)), axis, keepdims)
     return total if initial is None else joined(combine, total, initial)
 
@@ -347,3 +359,137 @@ def _nan_extremum(
         return best
     nothing = all(isnan(x), axis, keepdims=keepdims)
     return ops.select(nothing, literal(best, np.nan), best)
+
+
+# ---- positions of extrema -------------------------------------------------------------------
+
+
+@one_program
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first largest element along ``axis``, or in the flattened array.
+
+    A nan counts as larger than any number.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
+    >>> print(jnp.argmax(jnp.array([3, 7, 7])))
+    1
+    """
+    return _position("argmax", ops.argmax, a, axis, out, keepdims)
+
+
+@one_program
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first smallest element along ``axis``, or in the flattened array.
+
+    A nan counts as smaller than any number.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
+    >>> print(jnp.argmin(jnp.array([3, 1, 1])))
+    1
+    """
+    return _position("argmin", ops.argmin, a, axis, out, keepdims)
+
+
+def _position(
+    who: str, prim: Callable[..., Any], a: Any, axis: Any, out: Any, keepdims: Any
+) -> Any:
+    no_out(who, out)
+    x = as_array(who, a)
+    shape = x.aval.shape
+    over = tuple(range(len(shape))) if axis is None else (ops.dimension(who, axis, len(shape)),)
+    line = ops.reshape(x, shape=(x.aval.size,)) if axis is None else x
+    if line.aval.shape[over[0] if axis is not None else 0] == 0:
+        raise ValueError(f"{who}: an array {x.aval} has no element to choose along axis {axis}")
+    place = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
+    return with_dims(place, x, over) if keepdims else place
+
+
+@one_program
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first largest element that is not nan; -1 if there is none.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
+    >>> print(jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0])))
+    2
+    """
+    return _nan_position("nanargmax", argmax, ops.lowest, a, axis, out, keepdims)
+
+
+@one_program
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first smallest element that is not nan; -1 if there is none.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
+
+    Raises:
+        AxisError: there is no dimension ``axis``.
+
+    >>> print(jnp.nanargmin(jnp.array([jnp.nan, 4.0, 3.0])))
+    2
+    """
+    return _nan_position("nanargmin", argmin, ops.highest, a, axis, out, keepdims)
+
+
+def _nan_position(
+    who: str,
+    find: Callable[..., Any],
+    identity: Callable[..., Any],
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
+) -> Any:
+    x = as_array(who, a)
+    if x.aval.dtype not in INEXACT:
+        return find(x, axis, out, keepdims)
+    place = find(nan_as(who, x, identity(x.aval.dtype)), axis, out, keepdims)
+    nothing = all(isnan(x), axis, keepdims=bool(keepdims))
+    return ops.select(nothing, literal(place, -1), place)

@@ -1,4 +1,4 @@
-"""Sums, products, truth over all, and the positions of extrema.
+"""Sums and products of elements, whether all or any are true, and how many.
 
 Everywhere ``axis`` is one axis, several, or None for all; ``keepdims`` leaves the reduced ones
 with length 1; ``where`` says which elements take part, and ``initial`` joins them.
@@ -6,7 +6,6 @@ with length 1; ``where`` says which elements take part, and ``initial`` joins th
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -152,10 +151,10 @@ def reduced(prim: Callable[..., Any], x: Any, axis: Any, keepdims: bool) -> Any:
     else:
         over = dims(prim.name.removeprefix("reduce_"), axis, x)  # type: ignore[attr-defined]
     total = prim(x, dims=over) if over else number_array(prim.name, x)  # type: ignore[attr-defined]
-    return _with_dims(total, x, over) if keepdims else total
+    return with_dims(total, x, over) if keepdims else total
 
 
-def _with_dims(total: Any, x: Any, over: tuple[int, ...]) -> Any:
+def with_dims(total: Any, x: Any, over: tuple[int, ...]) -> Any:
     return ops.reshape(
         total, shape=tuple(1 if i in over else n for i, n in enumerate(x.aval.shape))
     )
@@ -163,84 +162,6 @@ def _with_dims(total: Any, x: Any, over: tuple[int, ...]) -> Any:
 
 def joined(combine: Callable[..., Any], total: Any, initial: Any) -> Any:
     return combine(total, convert(as_array("initial", initial), total.aval.dtype))
-
-
-# ---- positions of extrema -------------------------------------------------------------------
-
-
-def check_some(who: str, x: Any, axis: Any, where: Any) -> None:
-    if where is not None:
-        raise ValueError(f"{who}: with where, no element may be left; give initial=, too")
-    if not x.aval.size and not builtins.all(x.aval.shape[d] for d in dims(who, axis, x)):
-        raise ValueError(
-            f"{who}: an array {x.aval} has no element to choose along axis {axis}; give initial="
-        )
-
-
-@one_program
-def argmax(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
-    """The position of the first largest element along ``axis``, or in the flattened array.
-
-    A nan counts as larger than any number.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which to search; None: the array as a vector.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether the axis stays, with length 1; None and False: it does not.
-
-    Returns:
-        int32, without the axis; with ``keepdims`` it stays, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.argmax(jnp.array([3, 7, 7])))
-    1
-    """
-    return _position("argmax", ops.argmax, a, axis, out, keepdims)
-
-
-@one_program
-def argmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
-    """The position of the first smallest element along ``axis``, or in the flattened array.
-
-    A nan counts as smaller than any number.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which to search; None: the array as a vector.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether the axis stays, with length 1; None and False: it does not.
-
-    Returns:
-        int32, without the axis; with ``keepdims`` it stays, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.argmin(jnp.array([3, 1, 1])))
-    1
-    """
-    return _position("argmin", ops.argmin, a, axis, out, keepdims)
-
-
-def _position(
-    who: str, prim: Callable[..., Any], a: Any, axis: Any, out: Any, keepdims: Any
-) -> Any:
-    no_out(who, out)
-    x = as_array(who, a)
-    shape = x.aval.shape
-    over = tuple(range(len(shape))) if axis is None else (ops.dimension(who, axis, len(shape)),)
-    line = ops.reshape(x, shape=(x.aval.size,)) if axis is None else x
-    if line.aval.shape[over[0] if axis is not None else 0] == 0:
-        raise ValueError(f"{who}: an array {x.aval} has no element to choose along axis {axis}")
-    place = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
-    return _with_dims(place, x, over) if keepdims else place
 
 
 # ---- truth ----------------------------------------------------------------------------------
@@ -398,71 +319,6 @@ def nanprod(
     2.0
     """
     return prod(nan_as("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
-
-
-@one_program
-def nanargmax(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
-    """The position of the first largest element that is not nan; -1 if there is none.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which to search; None: the array as a vector.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether the axis stays, with length 1; None and False: it does not.
-
-    Returns:
-        int32, without the axis; with ``keepdims`` it stays, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0])))
-    2
-    """
-    return _nan_position("nanargmax", argmax, ops.lowest, a, axis, out, keepdims)
-
-
-@one_program
-def nanargmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
-    """The position of the first smallest element that is not nan; -1 if there is none.
-
-    Args:
-        a: an array, or a number.
-        axis: the axis along which to search; None: the array as a vector.
-        out: must be None: arrays are immutable, and results are returned.
-        keepdims: whether the axis stays, with length 1; None and False: it does not.
-
-    Returns:
-        int32, without the axis; with ``keepdims`` it stays, with length 1.
-
-    Raises:
-        AxisError: there is no dimension ``axis``.
-
-    >>> print(jnp.nanargmin(jnp.array([jnp.nan, 4.0, 3.0])))
-    2
-    """
-    return _nan_position("nanargmin", argmin, ops.highest, a, axis, out, keepdims)
-
-
-def _nan_position(
-    who: str,
-    find: Callable[..., Any],
-    identity: Callable[..., Any],
-    a: Any,
-    axis: Any,
-    out: Any,
-    keepdims: Any,
-) -> Any:
-    x = as_array(who, a)
-    if x.aval.dtype not in INEXACT:
-        return find(x, axis, out, keepdims)
-    place = find(nan_as(who, x, identity(x.aval.dtype)), axis, out, keepdims)
-    nothing = all(isnan(x), axis, keepdims=bool(keepdims))
-    return ops.select(nothing, literal(place, -1), place)
 
 
 def nan_as(who: str, a: Any, value: Any) -> Any:

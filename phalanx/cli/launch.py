@@ -10,14 +10,15 @@ import contextlib
 import os
 import re
 import secrets
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import FrameType
-from typing import BinaryIO
+from typing import IO
 
 from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
@@ -119,7 +120,7 @@ class _Attempt:
             readers = [self._start(process, slot) for process, slot in self._slots().items()]
             self._wait()
             for reader in readers:
-                reader.join(1)
+                reader.join(_GRACE)  # not for ever: perhaps nobody reads what it writes
         finally:
             self._end(signal.SIGKILL)
             for number, handler in before.items():
@@ -170,7 +171,8 @@ class _Attempt:
         if _stopped:  # before it was among those that signals are passed on to
             child.send_signal(_stopped[-1])
         assert child.stdout is not None
-        reader = threading.Thread(target=_prefix, args=(process, child.stdout), daemon=True)
+        pieces = _pieces(child.stdout, lambda: child.returncode is not None)
+        reader = threading.Thread(target=_prefix, args=(process, pieces), daemon=True)
         reader.start()
         return reader
 
@@ -233,11 +235,29 @@ def _text_of_status(status: int) -> str:
     return f"was killed by {signal.Signals(number).name if named else f'signal {number}'}"
 
 
-def _prefix(process: int, output: BinaryIO) -> None:
-    """Write the lines of ``output`` as those of ``process``; a progress bar writes its own anew."""
+def _pieces(output: IO[bytes], has_ended: Callable[[], bool]) -> Generator[bytes]:
+    """What comes to ``output`` of a process, to its end.
+
+    Others that the process has started may hold it open: so it is over, too, when nothing comes
+    for a second after the process ``has_ended``.
+    """
+    poll = select.poll()
+    poll.register(output, select.POLLIN)
+    with output:
+        over = False
+        while not over:
+            over = has_ended()
+            if poll.poll(1000):
+                over = not (piece := os.read(output.fileno(), 1 << 16))
+                yield piece
+
+
+def _prefix(process: int, pieces: Generator[bytes]) -> None:
+    """Write the lines of an output as those of ``process``; a progress bar writes its own anew."""
     begun = b""
-    with output, contextlib.suppress(BrokenPipeError):  # nobody reads on, as after `| head`
-        while piece := os.read(output.fileno(), 1 << 16):
+    # nobody may read on, as after `| head`
+    with contextlib.closing(pieces), contextlib.suppress(BrokenPipeError):
+        for piece in pieces:
             *lines, begun = _LINES.split(begun + piece)
             if len(begun) > _LONGEST:
                 lines, begun = [*lines, begun + b"\n"], b""

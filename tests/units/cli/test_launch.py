@@ -4,6 +4,7 @@ import io
 import os
 import signal
 import sys
+import time
 
 import pytest
 
@@ -27,13 +28,26 @@ def test_lines_have_the_number_of_their_process(written, shown, monkeypatch, tmp
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told))
     file = tmp_path / "output"
     file.write_bytes(written)
-    launch._prefix(3, os.fdopen(os.open(file, os.O_RDONLY), "rb"))
+    launch._prefix(3, launch._pieces(file.open("rb"), lambda: False))
     if shown is None:  # nothing is lost of what is too long for a line
         *long, last = told.getvalue().splitlines(keepends=True)
         assert b"".join(line.removeprefix(b"[3] ").strip() for line in long) == b"x" * 3_000_000
         assert last == b"[3] end\n"
     else:
         assert told.getvalue() == shown
+
+
+def test_what_a_process_says_last_is_shown_however_late(monkeypatch, capfdbinary, tmp_path):
+    def write_late(process, lines):
+        time.sleep(1.2)
+        write(process, lines)
+
+    write = launch._write
+    monkeypatch.setattr(launch, "_write", write_late)
+    script = tmp_path / "script.py"
+    script.write_text("print('last words')\n")
+    assert main(["launch", "-n", "1", str(script)]) == 0
+    assert capfdbinary.readouterr().out == b"[0] last words\n"
 
 
 def test_every_process_is_told_which_of_its_machine_it_is(capfdbinary, tmp_path):
@@ -62,7 +76,7 @@ def test_processes_that_compute_alone_are_told(joins, told, capfdbinary, tmp_pat
 
 
 ASKED_TO_END = """
-import os, signal, sys
+import os, signal, sys, time
 def save(number, frame):
     print("saved", flush=True)
     sys.exit(75)
@@ -70,7 +84,8 @@ number = int(sys.argv[1])
 if sys.argv[2] == "saves":
     signal.signal(number, save)
 os.kill(os.getppid(), number)
-signal.pause()
+while True:  # `signal.pause` waits for ever where the signal comes just before
+    time.sleep(0.05)
 """
 
 

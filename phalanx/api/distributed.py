@@ -22,7 +22,9 @@ from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget, joined_member
-from phalanx.processes.member import Member, Settings, join, report_exceptions
+from phalanx.processes.joining import join
+from phalanx.processes.member import Member, report_exceptions
+from phalanx.processes.settings import Settings
 from phalanx.processes.threads import reserve_threads
 from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend

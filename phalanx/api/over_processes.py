@@ -15,7 +15,7 @@ from phalanx.run.runtime import backend
 if TYPE_CHECKING:
     from phalanx.api.arguments import LeafNames
     from phalanx.core.roles import Roles
-    from phalanx.processes.member import Group
+    from phalanx.processes.group import Group
 
 
 def group_of(devices: Sequence[Any] | None, who: str) -> Group | None:

@@ -67,7 +67,7 @@ from phalanx.transforms.replication import culprits, varying_outputs
 from phalanx.transforms.stage import Staged, loaded
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Group
+    from phalanx.processes.group import Group
 
 
 class _Context(Struct, frozen=True):

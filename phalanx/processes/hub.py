@@ -19,8 +19,6 @@ have is the end of who said it; and where this fails itself, all are told.
 from __future__ import annotations
 
 import hmac
-import itertools
-import json
 import resource
 import socket
 import threading
@@ -33,6 +31,8 @@ from msgspec import Struct, field
 
 from phalanx.base import log
 from phalanx.processes import differing, forms
+from phalanx.processes.gathering import Gathering
+from phalanx.processes.key_values import KeyValueStore
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_warning, pause
@@ -47,8 +47,7 @@ _STRANGERS = 256  # of whom nothing is known yet, at a time, or as many as there
 _STATUS = 0.5  # seconds within which it is known how a process has ended whose connection has
 _TOGETHER = 0.05  # seconds in which those who leave are told of together
 _FILES = 3  # that are open for each process: its connection, and two ends of the runtime's
-_NAMED = 4  # of those who are late at once, and of values that differ
-_DIFFERING = 256  # names of what differs
+_NAMED = 4  # of those who are late at once
 
 
 class Known(Struct):
@@ -70,60 +69,6 @@ class Known(Struct):
 
     def __str__(self) -> str:
         return f"process {self.process} (pid {self.about['pid']} on {self.about['host']})"
-
-
-class Gathering:
-    """What the processes ``among`` which something is gathered have said so far."""
-
-    def __init__(self, key: str, count: int) -> None:
-        self.group = key.partition("/")[0]
-        self.among = forms.among(self.group, count)
-        self.topics: dict[int, str] = {}
-        self.values: dict[int, str] = {}  # as JSON
-        self.compared: dict[str, dict[str, list[int]]] = {}  # who says what, as JSON, by key
-        self.launched: dict[int, differing.Counts] = {}
-        self.late = Lateness()
-        self.since = 0.0  # the last of them came
-        self._details: dict[int, str] = {}  # more words for topics
-
-    @property
-    def topic(self) -> str:
-        return next(iter(self.topics.values()))
-
-    @property
-    def positions(self) -> dict[int, str]:
-        """What those who have come are at, in words."""
-        return {i: f"{topic} {self._details[i]}".rstrip() for i, topic in self.topics.items()}
-
-    def come(self, process: int, message: Message) -> None:
-        """Note what ``process`` says."""
-        self.topics[process], self._details[process] = message["topic"], message["detail"]
-        self.values[process] = json.dumps(message["value"])
-        for name, value in message["compared"].items():
-            values = self.compared.setdefault(name, {})
-            values.setdefault(json.dumps(value), []).append(process)
-        self.launched[process] = message["launched"]
-        self.since = time.monotonic()
-
-    def absent(self) -> frozenset[int]:
-        """Those who have not come."""
-        return self.among - self.values.keys()
-
-    def answer(self, key: str) -> bytes:
-        """What all have given, in order, those in a row that are the same as one; and what differs
-        of what they compare."""
-        values = [self.values[i] for i in sorted(self.among)]
-        runs = [f"[{len([*same])}, {value}]" for value, same in itertools.groupby(values)]
-        differing = {n: values for n, values in self.compared.items() if len(values) > 1}
-        some = {n: _by_processes(differing[n]) for n in itertools.islice(differing, _DIFFERING)}
-        head = encoded({"what": "gathered", "key": key, "differing": some})
-        return head[:-2] + f', "runs": [{", ".join(runs)}]}}\n'.encode()
-
-
-def _by_processes(compared: dict[str, list[int]]) -> list[tuple[str, Any]]:
-    """Some of the values that were compared, each with the processes that have it."""
-    first = sorted((sorted(processes), value) for value, processes in compared.items())[:_NAMED]
-    return [(forms.numbers(processes, ", "), json.loads(value)) for processes, value in first]
 
 
 class Hub:
@@ -165,12 +110,12 @@ class Hub:
         self._verdict: Message = {}
         self.silent: set[int] = set()  # processes that are lost, as nothing was heard of them
         self._losing: Known | None = None  # of which it is not known yet how it has ended
+        self._awaited: dict[int, Callable[[Known], None]] = {}  # what is done when that is known
         self._left: dict[int, Known] = {}
         self._unannounced: list[Message] = []  # of those
         self._gathers: dict[str, Gathering] = {}
         self._sums = differing.Sums()
-        self._stored: dict[str, str] = {}
-        self._asked: dict[str, dict[tuple[int, int], Known]] = {}  # by process and number
+        self._stored = KeyValueStore()
         self._to_runtime: list[Line] = []
         self._welcomed = False
         self.everyone_left = threading.Event()
@@ -325,10 +270,7 @@ class Hub:
         known = self._members.get(process)
         if known is not None:
             known.how, known.has_failed = how, has_failed
-            if known.launched is not None:
-                self._leave(known)
-            elif known is self._losing:
-                self._lose(known)
+            self._settle(known)
         elif not self._welcomed:
             self._turn_away(f"process {process} {how} before it came")
             self._turned_away += 1
@@ -410,9 +352,17 @@ class Hub:
         if known.how or known.process not in self._watched:
             work(known)
         else:
-            self._loop.later(_STATUS, partial(work, known))
+            self._awaited[known.process] = work
+            self._loop.later(_STATUS, partial(self._settle, known))
+
+    def _settle(self, known: Known) -> None:
+        """Do what waits for how a process has ended, once."""
+        work = self._awaited.pop(known.process, None)
+        if work is not None:
+            work(known)
 
     def _lose(self, known: Known) -> None:
+        self._losing = None
         how = known.how or (
             "ended without a word: its connection is closed, as when a process is killed"
         )
@@ -523,29 +473,8 @@ class Hub:
         last = {i: self._sums.last[i] for i in absent if i in self._sums.last}
         return differing.ahead(gathering.positions, gathering.launched, last, self.count)
 
-    def _set(self, known: Known, message: Message) -> None:
-        del known
-        key, value = message["key"], message["value"]
-        self._stored[key] = value
-        for (_, number), asking in self._asked.pop(key, {}).items():
-            asking.line.send(what="got", number=number, value=value)
-
-    def _get(self, known: Known, message: Message) -> None:
-        key, number = message["key"], message["number"]
-        if key in self._stored or not message["wait"]:
-            known.line.send(what="got", number=number, value=self._stored.get(key))
-        else:
-            self._asked.setdefault(key, {})[known.process, number] = known
-
-    def _no_more(self, known: Known, message: Message) -> None:
-        asked = self._asked.get(message["key"], {})
-        asked.pop((known.process, message["number"]), None)
-        if not asked:
-            self._asked.pop(message["key"], None)
-
-    def _delete(self, known: Known, message: Message) -> None:
-        del known
-        self._stored.pop(message["key"], None)
+    def _store(self, known: Known, message: Message) -> None:
+        self._stored.receive(known.process, known.line, message)
 
     _answers = {  # noqa: RUF012  (a table of methods)
         "pulse": _pulse,
@@ -553,10 +482,7 @@ class Hub:
         "give up": _give_up,
         "bye": _bye,
         "gather": _gather,
-        "set": _set,
-        "get": _get,
-        "no more": _no_more,
-        "delete": _delete,
+        **dict.fromkeys(("set", "get", "no more", "delete"), _store),
     }
 
     # ---- who is late, and who waits for ever ----

@@ -12,7 +12,8 @@ from phalanx.base.errors import DeviceError, PhalanxError
 from phalanx.base.source import user_location
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Group, Member
+    from phalanx.processes.group import Group
+    from phalanx.processes.member import Member
 
 _joined: list[Member] = []
 

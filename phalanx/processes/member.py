@@ -10,23 +10,16 @@ import contextlib
 import itertools
 import math
 import os
-import select
 import socket
 import sys
 import threading
 import time
 import traceback
 import warnings
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
-from functools import partial
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
-from msgspec import Struct
-
-from phalanx.base import log
-from phalanx.base.config import config
 from phalanx.base.errors import (
     PeerLost,
     PeerSlow,
@@ -36,39 +29,19 @@ from phalanx.base.errors import (
 )
 from phalanx.base.source import user_location
 from phalanx.processes.differing import launches
-from phalanx.processes.forms import numbers
-from phalanx.processes.joined import become, joined_member
+from phalanx.processes.group import Group
+from phalanx.processes.joined import joined_member
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.relay import Relay
+from phalanx.processes.settings import Settings
 from phalanx.processes.threads import in_another_thread, start
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_warning, pause
-from phalanx.processes.wire import LONGEST, Message, encoded, is_loopback, split
-
-if TYPE_CHECKING:
-    from phalanx.processes.secure import Credentials, Seal
+from phalanx.processes.wire import LONGEST, Message, encoded, split
 
 _GRACE = 2.0  # how long what is under way may go on when a process has ended, in seconds
 _STUBBORN = 30.0  # how long after a verdict something may still begin to wait for others
-_REMEMBERED = 4096  # launches
-_LAST = 32  # of them are told at once by name
-_SOME = 16  # of the others every so many
-_MODULUS = (1 << 61) - 1
 T = TypeVar("T")
-
-
-class Settings(Struct, frozen=True):
-    """What a process has to know to join the others."""
-
-    address: str
-    process: int
-    count: int
-    token: str = ""
-    patience: float = 300.0
-    credentials: Credentials | None = None
-    silence: float = 100.0  # after which a process counts as lost, in seconds
-    attempt: int = 0  # how often the program was started again before
-    coordinator_process: int | None = None  # in which the coordinator is, if it is in one
 
 
 class Member:
@@ -101,7 +74,7 @@ class Member:
         self._late = Lateness(first_warning(settings.silence))
         self._pause = pause(welcome["silence"])  # between signs of life
         self._sent_at = self._looked = time.monotonic()
-        self.relay = Relay(loop, partial(connected, settings), self._to_runtime)
+        self.relay = Relay(loop, settings.connected, self._to_runtime)
         loop.fault = self._failed_here
         line.on_life = self._coordinator.end
         line.longest = LONGEST * (self.count + 1)  # what all have said, and more words
@@ -116,7 +89,7 @@ class Member:
 
     def _to_runtime(self, sock: socket.socket) -> Line:
         """A connection to the service of the runtime."""
-        line = Line(self._loop, sock, _seal(self.settings))
+        line = Line(self._loop, sock, self.settings.seal())
         line.send(what="runtime", token=self.settings.token)
         return line
 
@@ -425,287 +398,8 @@ class Member:
         self.relay.close()
 
 
-class Group:
-    """Processes over which programs are launched together, all in the same order."""
-
-    def __init__(self, member: Member, processes: frozenset[int]) -> None:
-        self.processes = processes
-        self.key = numbers(sorted(processes))
-        self.count = self.total = 0
-        self.last: deque[tuple[int, int, str]] = deque(maxlen=_REMEMBERED)
-        self._reported = 0
-        self._met: set[int] = set()  # the programs for whose first launch all have met
-        self._launched = Counter[int]()  # how often each program was launched
-        self.gathers = 0
-        self.member = member
-
-    def launch(self, program: int, name: str) -> bool:
-        """A launch of ``program`` begins; gives whether it is the first one.
-
-        Raises:
-            PeerLost, ProgramMismatch: nothing can be launched any more.
-        """
-        member = self.member
-        if member.verdict is not None or member.gone:
-            member.check(name, self)
-        if program not in self._met:
-            self.meet(program, name, lambda group, topic: group.gather(topic, None))
-        first = not self._launched[program]
-        self._launched[program] += 1
-        self.count += 1
-        self.total = (self.total * 1_000_003 + program) % _MODULUS
-        self.last.append((self.count, self.total, name))
-        member.latest = (self, self.count, name)
-        return first
-
-    def meet(self, program: int, name: str, compare: Callable[[Group, str], Any]) -> None:
-        """Before the first launch of ``program``, ``compare`` by a gather what is to be alike.
-
-        Gloo connects in that launch, and waits for all: after this none of them compiles any more,
-        or is gone. ``debug_replicated`` says after how many launches to compare again.
-
-        Raises:
-            PeerLost, ProgramMismatch: somebody is gone, launches something else, or differs.
-        """
-        count, often = self._launched[program], config.debug_replicated
-        if program not in self._met:
-            compare(self, f"the first launch of {name}")
-            self._met.add(program)
-        elif often and count and count % often == 0:
-            compare(self, f"launch {count + 1} of {name}")
-
-    def news(self) -> list[tuple[int, int, str]]:
-        """The launches that were not told yet: the last ones, and of those before some."""
-        count = self.count - self._reported
-        if not count:
-            return []
-        new = list(itertools.islice(reversed(self.last), count))[::-1]
-        self._reported = new[-1][0]
-        before, last = new[:-_LAST], new[-_LAST:]
-        return [(n, total, "") for n, total, _ in before if n % _SOME == 0] + last
-
-    def names(self) -> str:
-        """The last launches by name, in words."""
-        runs = [(n, sum(1 for _ in same)) for n, same in itertools.groupby(x[2] for x in self.last)]
-        names = ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in runs[-6:])
-        return f"the last launches over processes {self.key} here were {names}"
-
-    def launch_in_words(self, number: int) -> str:
-        """The launch of that ``number``, in words."""
-        name = next((f" ({name})" for n, _, name in self.last if n == number), "")
-        return f"launch {number}{name} over {self}"
-
-    def __str__(self) -> str:
-        return f"processes {self.key}"
-
-    def gather(
-        self, topic: str, value: Any, patience: float | None = None, detail: str = ""
-    ) -> list[Any]:
-        """What every process of the group gives, in order; all of them say the same ``topic``.
-
-        Where some do something else, ``detail`` is told with it. Values in a row that are the same
-        are told once: so what is the same in all costs little, and else all hear of all.
-
-        Raises:
-            PeerLost: one of them is gone.
-            ProgramMismatch: one of them has something else to say.
-            RendezvousError: somebody has not come after ``patience`` seconds.
-            ValueError: what this one gives is too long.
-        """
-        answer = self.member.gather(
-            self, topic, patience, value=value, detail=detail, compared=dict[str, Any]()
-        )
-        return _expanded(answer)
-
-    def compare(
-        self, topic: str, compared: Mapping[str, Any], value: Any = None
-    ) -> tuple[dict[str, Differing], list[Any]]:
-        """What differs of the ``compared``, by name, and what every process gives as ``value``.
-
-        The coordinator compares, and tells only what differs, of many things some. What a process
-        does not name is not compared with what it has.
-
-        Raises:
-            PeerLost, ProgramMismatch, ValueError: as ``gather``.
-        """
-        answer = self.member.gather(self, topic, None, value=value, detail="", compared=compared)
-        return answer["differing"], _expanded(answer)
-
-
-Differing = list[tuple[str, Any]]  # some values, each with the numbers of processes that have it
-
-
-def _expanded(answer: Message) -> list[Any]:
-    return [value for length, value in answer["runs"] for _ in range(length)]
-
-
 _NONE_YET = object()
 _LONGEST_TRACEBACK = 20_000
-
-
-def join(settings: Settings, about: Message) -> Member:
-    """Meet the other processes at the coordinator; ``about`` says what must be alike in all.
-
-    Raises:
-        RendezvousError: the coordinator does not answer or refuses, or not all have come in time.
-    """
-    loop = EventLoop()
-    try:
-        return _joined(settings, loop, about)
-    except BaseException:
-        loop.call(partial(loop.later, _GRACE, loop.stop))  # when all is said
-        raise
-
-
-def _joined(settings: Settings, loop: EventLoop, about: Message) -> Member:
-    deadline = time.monotonic() + settings.patience
-    closed = ""
-    while True:
-        try:
-            sock = _found(settings, deadline)
-        except RendezvousError:
-            if closed:
-                raise RendezvousError(_joining(settings, closed)) from None
-            raise
-        call = _Call(settings, loop, sock)
-        answer = call.answer(about, deadline)
-        if answer.get("what") == "welcome":
-            member = become(Member(settings, loop, call.line, answer))
-            loop.call(partial(member.begin, call.received))
-            return member
-        call.line.close()
-        if answer.get("what") == "refused":
-            raise RendezvousError(_joining(settings, f"the coordinator refuses: {answer['why']}"))
-        early = answer.get("what") == "again"
-        if early and closed != _EARLY:
-            log.warn("%s", _joining(settings, f"{_EARLY}; waiting for it"))
-        closed = _EARLY if early else call.unmet()
-        over = time.monotonic() + (_PAUSE if early else 0) >= deadline
-        if call.is_final or over:
-            raise RendezvousError(_joining(settings, closed))
-        time.sleep(_PAUSE)  # what listens there may carry it on to a coordinator that comes later
-
-
-_PAUSE = 0.5
-_EARLY = "the coordinator there belongs to an attempt that is over and has not ended yet"
-
-
-class _Call:
-    """A call of the coordinator, by a process that wants to join.
-
-    Attributes:
-        received: the messages that come; an empty one when there will be none any more.
-    """
-
-    def __init__(self, settings: Settings, loop: EventLoop, sock: socket.socket) -> None:
-        self._settings = settings
-        self.received: SimpleQueue[Message] = SimpleQueue()
-        end = partial(self.received.put, {})
-        self.line = Line(loop, sock, _seal(settings), self.received.put, end)
-        self._is_known = False  # to the coordinator
-
-    def answer(self, about: Message, deadline: float) -> Message:
-        """What the coordinator says; empty if it says nothing in time."""
-        settings = self._settings
-        self.line.send(
-            what="join", token=settings.token, process=settings.process, count=settings.count,
-            silence=settings.silence, attempt=settings.attempt, host=socket.gethostname(),
-            pid=os.getpid(), **about,
-        )  # fmt: skip
-        answer = self._next(deadline)
-        if answer is not None and answer.get("what") == "waiting":
-            self._is_known = True
-            answer = self._next(deadline)
-        if answer is None:
-            waited, advice = f"waited {settings.patience:g} s", self._whom_it_reaches()
-            self.line.send(what="give up", waited=waited, advice=advice)
-            answer = self._next(time.monotonic() + _PAUSE)  # for whom, which it tells all
-        return answer or {}
-
-    def _next(self, deadline: float) -> Message | None:
-        with contextlib.suppress(Empty):
-            return self.received.get(timeout=max(deadline - time.monotonic(), 0))
-        return None
-
-    @property
-    def is_final(self) -> bool:
-        """Whether it is in vain to call again."""
-        return bool(self._is_known or self.line.nonsense or self.line.fault)
-
-    def unmet(self) -> str:
-        """Why a coordinator that has neither welcomed nor refused this process did not."""
-        if self.line.fault:
-            return self.line.fault
-        if self.line.nonsense:
-            return (
-                f"what listens there is no coordinator of this program: it says "
-                f"{self.line.nonsense!r}; choose another port, and speak TLS in all processes or "
-                "none"
-            )
-        if self._is_known:
-            return "the coordinator waited for others, and has ended"
-        return (
-            f"waited {self._settings.patience:g} s, and what listens there has not said a word: it "
-            "may be no coordinator, or one that speaks TLS"
-        )
-
-    def _whom_it_reaches(self) -> str:
-        """A name of this machine may lead to an address that only this machine has."""
-        host, _ = split(self._settings.address)
-        there = self.line.host
-        if is_loopback(host) or not is_loopback(there):
-            return ""
-        return (
-            f"; {host} is {there} here, which no other machine reaches: give the address that all "
-            "do"
-        )
-
-
-def _joining(settings: Settings, why: str) -> str:
-    return (
-        f"distributed.initialize: process {settings.process} of {settings.count}, with the "
-        f"coordinator at {settings.address}: {why}"
-    )
-
-
-def _found(settings: Settings, deadline: float) -> socket.socket:
-    """A connection to the coordinator, which may not be there yet."""
-    pause = 0.01
-    while True:
-        try:
-            return connected(settings, max(deadline - time.monotonic(), 0.1))
-        except OSError as e:
-            why = ""
-            if settings.coordinator_process is None and _nobody_reads_output():
-                why = "the launcher that started this process has ended"
-            elif time.monotonic() + pause > deadline:
-                why = f"nobody answers there after {settings.patience:g} s: {e.strerror or e}"
-            if why:
-                raise RendezvousError(_joining(settings, why)) from None
-        time.sleep(pause)
-        pause = min(2 * pause, 0.1)
-
-
-def _nobody_reads_output() -> bool:
-    """Whether the standard output is a pipe whose other end is closed, as a launcher's is then."""
-    poll = select.poll()
-    poll.register(1, 0)
-    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
-
-
-def connected(settings: Settings, patience: float = 10.0) -> socket.socket:
-    """A connection to the coordinator, on which nothing has been said, made within ``patience``.
-
-    Raises:
-        OSError: there is nobody, or not in time.
-    """
-    return socket.create_connection(split(settings.address), timeout=patience)
-
-
-def _seal(settings: Settings) -> Seal | None:
-    """What TLS makes of such a connection, if it is to be spoken on it."""
-    host, _ = split(settings.address)
-    return None if settings.credentials is None else settings.credentials.call(host)
 
 
 def _warn(text: str) -> None:

@@ -25,7 +25,8 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Group, Member
+    from phalanx.processes.group import Group
+    from phalanx.processes.member import Member
 
 Raw = Any
 

@@ -33,7 +33,7 @@ from phalanx.run.runtime import backend
 from phalanx.spmd.named import unreduced_along
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Differing, Group
+    from phalanx.processes.group import Differing, Group
     from phalanx.run.backend import Executable
     from phalanx.run.calls import LoadedProgram
 

@@ -39,7 +39,7 @@ from phalanx.spmd.placement import Placement
 from phalanx.spmd.sharding import Sharding
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Group
+    from phalanx.processes.group import Group
 
 
 class LaneShard(Struct, frozen=True):

@@ -52,7 +52,7 @@ from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, whole
 from phalanx.xla.stored import load
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Group
+    from phalanx.processes.group import Group
 
 
 class XlaExecutable:

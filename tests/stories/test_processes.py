@@ -211,7 +211,7 @@ def test_nobody_waits_for_one_that_is_killed_while_they_connect(launch):
     ended = launch(
         2,
         """
-        from phalanx.processes.member import Group
+        from phalanx.processes.group import Group
         compare = Group.compare
         def last_words(group, topic, *rest, **more):
             found = compare(group, topic, *rest, **more)

@@ -28,7 +28,7 @@ from phalanx.experimental.checkpoint.place import Committed, place_of
 from phalanx.experimental.checkpoint.remote import Remote
 
 if TYPE_CHECKING:
-    from phalanx.processes.member import Differing
+    from phalanx.processes.group import Differing
 
 _WHO = "checkpoint.save"
 

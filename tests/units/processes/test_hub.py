@@ -5,7 +5,6 @@ import re
 import socket
 import threading
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,9 @@ import pytest
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
 from phalanx.processes.hub import _STRANGERS, Hub
 from phalanx.processes.joined import forget
-from phalanx.processes.member import Settings, connected, join
+from phalanx.processes.joining import join
 from phalanx.processes.secure import Credentials
+from phalanx.processes.settings import Settings
 from phalanx.processes.threads import _idle, in_another_thread, start
 
 ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}
@@ -130,8 +130,8 @@ def test_those_who_come_later_are_told_why_nobody_meets(coordinator):
 
 
 def test_what_the_runtime_says_late_arrives(coordinator, tmp_path, monkeypatch):
-    quick = partial(connected, patience=0.1)
-    monkeypatch.setattr("phalanx.processes.member.connected", lambda to, _=0: quick(to))
+    connected = Settings.connected
+    monkeypatch.setattr(Settings, "connected", lambda to, _=0: connected(to, 0.1))
     with socket.socket(socket.AF_UNIX) as runtime:
         runtime.bind(str(tmp_path / "runtime"))
         runtime.listen()

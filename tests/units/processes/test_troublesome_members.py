@@ -19,7 +19,8 @@ from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch
 from phalanx.processes import forms
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget
-from phalanx.processes.member import Member, join
+from phalanx.processes.joining import join
+from phalanx.processes.member import Member
 from tests.units.processes.test_hub import (  # noqa: F401  (a fixture)
     ALIKE,
     coordinator,
@@ -286,7 +287,7 @@ def test_many_threads_ask_for_one_key(coordinator):  # noqa: F811
     assert at_once(known) == [["value"] * 20] * 16
     assert at_once([lambda: one.stored("other", True, 0.05) for _ in range(8)]) == [None] * 8
     assert one.stored("none", False, None) is None
-    assert not hub._asked
+    assert not hub._stored._asked
     assert not one._answers
 
 

@@ -8,7 +8,8 @@ import pytest
 from phalanx.base.errors import PeerLost
 from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget
-from phalanx.processes.member import Settings, join
+from phalanx.processes.joining import join
+from phalanx.processes.settings import Settings
 from phalanx.xla import flight
 
 ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}

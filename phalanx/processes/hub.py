@@ -211,15 +211,16 @@ class Hub:
         self._to_runtime.append(line)
 
     def _join(self, line: Line, about: Message) -> None:
-        early = self._is_early(about)
-        why = "" if early else self._refused(about)
-        if why:
+        if self._is_early(about):
+            answer: Message = {"what": "again"}
+        elif why := self._refused(about):
             self._turn_away_one(why)
-        if early or why:
-            line.send(what="again") if early else line.send(what="refused", why=why)
-            line.close()
+            answer = {"what": "refused", "why": why}
         else:
             self._let_in(line, about)
+            return
+        line.send(**answer)
+        line.close()
 
     def _is_early(self, about: Message) -> bool:
         """Whether this attempt is over for who comes, and has not ended: then there will be another
@@ -390,9 +391,6 @@ class Hub:
             if not known.gone and known.process not in but:
                 known.line.post(line)
 
-    def _pulse(self, known: Known, message: Message) -> None:
-        self._compare(known, message)
-
     def _compare(self, known: Known, message: Message) -> bool:
         """Whether the launches that a process tells of are those of others."""
         why = self._sums.differ(known.process, message["launches"])
@@ -477,7 +475,7 @@ class Hub:
         self._stored.receive(known.process, known.line, message)
 
     _answers = {  # noqa: RUF012  (a table of methods)
-        "pulse": _pulse,
+        "pulse": _compare,
         "failed": _failed,
         "give up": _give_up,
         "bye": _bye,

@@ -65,9 +65,9 @@ class Member:
         self.is_caught: Callable[[], bool] = lambda: False  # whether a thread waits there
         self._loop, self._line = loop, line
         self._changed = threading.Condition()
-        self._gathered: dict[str, Message] = {}
-        self._requests = itertools.count()
-        self._answers: dict[int, Any] = {}  # to requests for what is stored, by their numbers
+        self._requests = itertools.count()  # for what is stored
+        # to those that are waited for, by the keys of gathers and the numbers of requests
+        self._answers: dict[str | int, Message | None] = {}
         self._left = False
         self.reachable = True  # whether the coordinator is there
         self._coordinator = Silence()
@@ -118,15 +118,12 @@ class Member:
 
     def _receive(self, message: Message) -> None:
         match message["what"]:
-            case "gathered":
+            case "gathered" | "got" as what:
+                to = message["key" if what == "gathered" else "number"]
                 with self._changed:
-                    self._gathered[message["key"]] = message
-                    self._changed.notify_all()
-            case "got":
-                with self._changed:
-                    if message["number"] in self._answers:
-                        self._answers[message["number"]] = message["value"]
-                    self._changed.notify_all()
+                    if to in self._answers:
+                        self._answers[to] = message
+                        self._changed.notify_all()
             case "slow":
                 _warn(_late(message))
             case "stranger":
@@ -306,13 +303,24 @@ class Member:
                 launches=self._news(), **content,
             )  # fmt: skip
             group.gathers += 1
-            self._changed.wait_for(
-                lambda: key in self._gathered or self.verdict is not None, patience
+            answer = self._await(key, patience)
+        if answer is None:
+            self.check(topic)
+            raise RendezvousError(
+                f"{topic}: waited {patience:.0f} s, and not all processes have come"
             )
-            if key in self._gathered:
-                return self._gathered.pop(key)
-        self.check(topic)
-        raise RendezvousError(f"{topic}: waited {patience:.0f} s, and not all processes have come")
+        return answer
+
+    def _await(self, to: str | int, patience: float | None) -> Message | None:
+        """The answer ``to`` what was asked; None if it is not there in time, or a verdict is."""
+        self._answers[to] = None
+        try:
+            self._changed.wait_for(
+                lambda: self._answers[to] is not None or self.verdict is not None, patience
+            )
+        finally:
+            answer = self._answers.pop(to)
+        return answer
 
     def _send(self, who: str, **message: Any) -> None:
         """Tell the coordinator something of the user's.
@@ -352,17 +360,10 @@ class Member:
         """What a process has stored; None if nobody has, or not in time."""
         number = next(self._requests)
         with self._changed:
-            self._answers[number] = _NONE_YET
             self._send("key_value_get", what="get", key=key, wait=wait, number=number)
-            try:
-                self._changed.wait_for(
-                    lambda: self._answers[number] is not _NONE_YET or self.verdict is not None,
-                    patience,
-                )
-            finally:
-                answer = self._answers.pop(number)
-        if answer is not _NONE_YET:
-            return answer
+            answer = self._await(number, patience)
+        if answer is not None:
+            return answer["value"]
         self._line.send(what="no more", key=key, number=number)
         self.check("key_value_get")
         return None
@@ -398,7 +399,6 @@ class Member:
         self.relay.close()
 
 
-_NONE_YET = object()
 _LONGEST_TRACEBACK = 20_000
 
 

@@ -1,8 +1,9 @@
 """Eight CPU devices, unless the environment says otherwise, and what changes from run to run.
 
 One seed chooses the programs that Hypothesis draws and, with ``--sample``, the part of the tests
-that a run takes (``tests/selection.py``). It is that of the commit (``tests/seeds.py``) unless an
-option gives another, and the report begins with it. PHALANX_HYPOTHESIS=heavy draws more programs.
+that a run takes (``tests/selection.py``). It is that of the commit and the Python
+(``tests/seeds.py``) unless an option gives another, and the report begins with it.
+PHALANX_HYPOTHESIS=heavy draws more programs.
 """
 
 import gc
@@ -45,7 +46,7 @@ def pytest_configure(config):
     given = config.option.hypothesis_seed
     if given is None:
         from_parent = getattr(config, "workerinput", {})
-        given = from_parent["seed"] if "seed" in from_parent else seeds.of_the_commit()
+        given = from_parent["seed"] if "seed" in from_parent else seeds.of_this_run()
     config.option.hypothesis_seed = int(given)
 
 

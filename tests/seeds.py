@@ -1,10 +1,18 @@
-"""The seed of a run: by default that of the commit, so that all who have it try the same cases."""
+"""The seed of a run: by default that of the commit and of the Python.
+
+So all who have both try the same cases, and a commit that is tested on two Pythons tries more.
+"""
 
 import hashlib
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+
+def of_this_run(root=ROOT):
+    return (of_the_commit(root) + sys.version_info.minor) % 2**32
 
 
 def of_the_commit(root=ROOT):

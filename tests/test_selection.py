@@ -67,7 +67,7 @@ def test_the_option_in_the_report_repeats_the_sample():
 def test_a_seed_is_a_number(given):
     config = SimpleNamespace(option=SimpleNamespace(hypothesis_seed=given))
     conftest.pytest_configure(config)
-    assert config.option.hypothesis_seed in ([17] if given else [seeds.of_the_commit()])
+    assert config.option.hypothesis_seed in ([17] if given else [seeds.of_this_run()])
 
 
 def git(root, *words):
@@ -90,6 +90,15 @@ def test_a_commit_has_a_seed(tmp_path):
     file.write_text("not committed")
     assert unpacked[0] == unpacked[1] in range(2**32)
     assert found[0] == found[2] == seeds.of_the_commit(tmp_path) != found[1]
+
+
+def test_pythons_have_different_seeds(monkeypatch):
+    def of_python(minor):
+        monkeypatch.setattr(sys, "version_info", SimpleNamespace(minor=minor))
+        return seeds.of_this_run()
+
+    found = [of_python(minor) for minor in (11, 12, 13, 11)]
+    assert len(set(found)) == 3 and found[0] == found[3]
 
 
 def test_a_copy_in_the_repository_of_others_has_a_seed_of_its_own(tmp_path):
@@ -140,12 +149,22 @@ def test_everything_is_taken_by_some_seed():
     assert len(taken) < 60 * len(LAW_ITEMS) / 2
 
 
-@pytest.mark.parametrize("folder", ["tests/units/lax", "tests/stories", "phalanx/numpy"])
-def test_a_share_of_the_functions_is_taken(folder):
+@pytest.mark.parametrize(
+    "folder", ["tests/units/lax", "tests/stories", "phalanx/numpy", "tests/laws/test_contexts"]
+)
+def test_a_share_of_the_statements_is_taken(folder):
     items = [item(f"{folder}/test_{i}.py", "test_a", number=n) for i in range(40) for n in range(5)]
     of_all = [set(map(statement, selected(items, seed))) for seed in SEEDS]
     assert all(10 <= len(stated) <= 30 for stated in of_all)
     assert set.union(*of_all) == set(map(statement, items))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_share_of_the_pages_is_run_and_the_first_page_always(seed):
+    names = ["README.md", *(f"docs/{i}.md" for i in range(60))]
+    where = "tests/docs/test_docs.py", "test_page_runs_as_a_reader_runs_it"
+    run = selected([item(*where, page=name) for name in names], seed)
+    assert 10 < len(run) < 40 and run[0].callspec.params == {"page": "README.md"}
 
 
 @pytest.mark.parametrize("file", ["docs/test_pages.py", "stories/test_acceptance.py"])

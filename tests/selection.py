@@ -22,7 +22,7 @@ SAMPLED = (
     "tests/laws/test_dtypes_of_drawn_numbers", "tests/laws/test_explicit_axes",
     "tests/laws/test_exported", "tests/laws/test_growth", "tests/laws/test_hostile_names",
     "tests/laws/test_jit_shardings", "tests/laws/test_loops_over_sums", "tests/laws/test_methods",
-    "tests/laws/test_mistakes", "tests/laws/test_mixed_meshes", "tests/laws/test_nan",
+    "tests/laws/test_mistakes", "tests/laws/test_nan",
     "tests/laws/test_narrow_dtypes", "tests/laws/test_nested", "tests/laws/test_operations",
     "tests/laws/test_platforms", "tests/laws/test_primitives", "tests/laws/test_refs",
     "tests/laws/test_reproducible", "tests/laws/test_sized.py", "tests/laws/test_sizes.py",

@@ -36,7 +36,7 @@ def _given(doctest_namespace):
 def _is_defined_in(finder, module, value):
     """Examples run where something is defined, not in the public place that it is known by."""
     if isinstance(value, type):
-        modules = importlib.import_module("phalanx.base.known").MODULES
+        modules = importlib.import_module("phalanx.base.set_module").MODULES
         return modules.get(id(value), value.__module__) == module.__name__
     made = inspect.unwrap(value.fget if isinstance(value, property) else value)
     if hasattr(made, "__code__"):

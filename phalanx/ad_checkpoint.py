@@ -7,7 +7,7 @@ from phalanx.api.checkpoint import (
     remat,
     saved_residuals,
 )
-from phalanx.base.known import known_by as _known_by
+from phalanx.base.set_module import set_module as _set_module
 from phalanx.control import policies as checkpoint_policies
 
 __all__ = [
@@ -20,4 +20,4 @@ __all__ = [
 ]
 
 for _name in checkpoint_policies.__all__:
-    _known_by("phalanx", f"checkpoint_policies.{_name}", getattr(checkpoint_policies, _name))
+    _set_module("phalanx", f"checkpoint_policies.{_name}", getattr(checkpoint_policies, _name))

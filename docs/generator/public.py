@@ -16,7 +16,7 @@ import numpy as np
 
 import phalanx
 from docs.generator.subjects import SUBJECTS
-from phalanx.base.known import MODULES
+from phalanx.base.set_module import MODULES
 from phalanx.core.absent import ABSENT
 from phalanx.run.array import DeviceArray
 

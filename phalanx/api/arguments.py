@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from phalanx.base import beside, dtypes, tree
+from phalanx.base import dtypes, jax_arrays, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import RefError, TreeError, coded
 from phalanx.base.keys import key_of
@@ -393,7 +393,7 @@ def check_leaf(x: Any, name: str, who: str) -> None:
         advice = f"; make it static ({static}){_or_a_node(class_of(x))}"
         problem = (
             f"{who}: {name} is {brief(x)} of type {type(x).__name__}, which is not an array or a "
-            f"number{beside.advice_on(x) or advice}"
+            f"number{jax_arrays.advice_on(x) or advice}"
         )
         raise coded(TypeError(problem), "no array", name=name, **described(x))
     if isinstance(x, _OF_NUMPY) and not dtypes.holds_numbers(x.dtype):
@@ -424,8 +424,8 @@ class Flat(FlatFunction):
         refs: Sequence[int] = (),
     ) -> None:
         def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            every, named = static.restore(args, kwargs)
-            return fun(*every, **named)
+            positional, named = static.restore(args, kwargs)
+            return fun(*positional, **named)
 
         super().__init__(call, in_tree, who, refs)
         self.fun = fun

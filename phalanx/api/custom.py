@@ -228,10 +228,10 @@ class RuledCall:
 
     def whole(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments, the differentiable ones with ``leaves``."""
-        args, every = list(self.args), [*leaves]
+        args, inserted = list(self.args), [*leaves]
         for i, ref in self.refs.items():
-            every.insert(i, ref)
-        for i, x in zip(self.moving, self.tree.unflatten(every), strict=True):
+            inserted.insert(i, ref)
+        for i, x in zip(self.moving, self.tree.unflatten(inserted), strict=True):
             args[i] = x
         return args
 

@@ -202,7 +202,7 @@ def _tangents(call: RuledCall, out: Any, rule: Callable[..., Any]) -> list[Any]:
     if treedef != call.out_tree:
         expected = shown(call.out_tree)
         raise TypeError(f"{who}: structure {expected} is expected, got {shown(treedef)}")
-    every: list[Any] = []
+    tangents: list[Any] = []
     for path, kind, x in zip(call.paths(), call.out_types, leaves, strict=True):
 
         def refuse(got: str, path: str = path, kind: Any = kind) -> TypeError:
@@ -210,8 +210,8 @@ def _tangents(call: RuledCall, out: Any, rule: Callable[..., Any]) -> list[Any]:
 
         if not dtypes.is_inexact(kind.dtype):
             _check_without_derivative(x, kind, refuse)
-        every.append(checked_tangent(x, kind, refuse))
-    return every
+        tangents.append(checked_tangent(x, kind, refuse))
+    return tangents
 
 
 def _check_without_derivative(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]) -> None:

@@ -235,7 +235,7 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
             f"{who} must return a tuple of {len(names)} cotangents, one for each of "
             f"({', '.join(names)}), got {got}"
         )
-    every: list[Any] = []
+    cotangents: list[Any] = []
     for name, i, ct in zip(names, call.moving, returned, strict=True):
         arg = call.args[i]
         above = _leaves_above(who, name, arg, ct)
@@ -248,13 +248,13 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
                 )
 
             if type(kind) is not Ref:
-                every.append(ZERO if x is None else checked_tangent(x, kind, refuse))
+                cotangents.append(ZERO if x is None else checked_tangent(x, kind, refuse))
             elif x is not None:
                 raise ArgumentError(
                     f"{who} must return None for {name}{path}, which is a reference and has no "
                     f"cotangent, got {x!r}"
                 )
-    return every
+    return cotangents
 
 
 def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any]]:

@@ -362,8 +362,8 @@ def _put(x: Any, target: Any) -> Any:
 
 def _is_about_sums(type: ArrayType, sharding: Sharding) -> bool:
     """Whether a sum that is still to be taken is asked for or given, so that values move."""
-    asked = isinstance(sharding, NamedSharding) and sharding.spec.has_sums
-    return asked or (type.spec is not None and type.spec.has_sums)
+    requested = isinstance(sharding, NamedSharding) and sharding.spec.has_sums
+    return requested or (type.spec is not None and type.spec.has_sums)
 
 
 def _in(space: Space, x: Any) -> Any:

@@ -23,9 +23,9 @@ from phalanx.api.kept_inputs import put_on_devices
 from phalanx.api.retraced import moved
 from phalanx.base import log, tree
 from phalanx.base.boundary import hide_frames, hiding
+from phalanx.base.codegen_flatten import flatten_function
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceError, NonFiniteError
-from phalanx.base.exact import leaf_finder
 from phalanx.base.keys import distinctions, key_of
 from phalanx.base.malloc_trim import trim_memory
 from phalanx.base.recent import Recent, forget_everything
@@ -54,11 +54,11 @@ class ArgStructure:
 
     def __init__(self, arguments: CallArgs) -> None:
         """For calls like that with ``arguments``."""
-        every, named = arguments.static.marked(ArgStructure).restore(
+        args, named = arguments.static.marked(ArgStructure).restore(
             arguments.args, arguments.kwargs
         )
-        example = tuple(every), named
-        self.leaves = leaf_finder(example)
+        example = tuple(args), named
+        self.leaves = flatten_function(example)
         places = [i for i, leaf in enumerate(tree.leaves(example)) if leaf is ArgStructure]
         self.static = [place - taken for taken, place in enumerate(places)]
 
@@ -252,8 +252,8 @@ class Dispatched:
                 log.warn("Compiling %s again at %s: %s", self.who, place, why)
             calls[key] = call
             if stages.on_compiled or stages.on_compiled_call:
-                every, named = arguments.restored()
-                stages.notify_compiled(self.trace(*every, **named), leaves)
+                args, named = arguments.restored()
+                stages.notify_compiled(self.trace(*args, **named), leaves)
         if not config.looks_for_nonfinite:
             return call.run(leaves)
         return self._watched(call, arguments)

@@ -313,12 +313,12 @@ class Exported:
                 f"{shown_call(self.in_tree)} and is called with {shown_call(treedef)}, at "
                 f"{user_location()}"
             )
-        around = enclosing()
-        if self._mesh and around:
+        axes_in_scope = enclosing()
+        if self._mesh and axes_in_scope:
             raise ValueError(
                 f"Exported.call: {self.fun_name} was exported for {self.nr_devices} devices and is "
-                f"called in {around}, at {user_location()}, where each device runs what it does "
-                "by itself; call it outside, or export what one device does"
+                f"called in {axes_in_scope}, at {user_location()}, where each device runs what it "
+                "does by itself; call it outside, or export what one device does"
             )
         names = LeafNames(self.call, args, kwargs, range(len(args)))
         types = [aot.abstract(x, names, i, "Exported.call") for i, x in enumerate(leaves)]
@@ -402,15 +402,15 @@ class Exported:
         )  # fmt: skip
 
     def _run(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        around = _mesh_around(leaves)
+        context_mesh = _mesh_around(leaves)
         pairs = zip(leaves, self._in_shardings, strict=True)
-        operands = [_constrained(x, s, around) for x, s in pairs]
+        operands = [_constrained(x, s, context_mesh) for x, s in pairs]
         pairs = zip(operands, self.in_avals, strict=True)
         words = [random_unwrap(x) if is_key(t.dtype) else x for x, t in pairs]
         pairs = zip(exported(*words, module=self._module), self.out_avals, strict=True)
         results = [random_wrap(y, dtype=t.dtype) if is_key(t.dtype) else y for y, t in pairs]
         pairs = zip(results, self._out_shardings, strict=True)
-        return tuple([_constrained(y, s, around) for y, s in pairs])
+        return tuple([_constrained(y, s, context_mesh) for y, s in pairs])
 
     @functools.cached_property
     def _ruled(self) -> Callable[..., tuple[Any, ...]]:
@@ -473,17 +473,17 @@ def _over(mesh: AnyMesh, sharding: NamedSharding | None) -> NamedSharding | None
     return sharding.update(mesh=mesh)
 
 
-def _constrained(x: Any, sharding: NamedSharding | None, around: AnyMesh | None) -> Any:
-    """``x``, which lies as ``sharding``, whose mesh has no devices, where ``around`` is in use.
+def _constrained(x: Any, sharding: NamedSharding | None, context_mesh: AnyMesh | None) -> Any:
+    """``x``, which lies as ``sharding``, whose mesh has no devices; ``context_mesh`` is in use.
 
     Types say so where that is a mesh of the same axes, or nothing.
     """
     if sharding is None:
         return x
     mesh = sharding.mesh
-    if around is not None:
+    if context_mesh is not None:
         auto = AbstractMesh(mesh.axis_sizes, mesh.axis_names)
-        sharding = sharding.update(mesh=around if around.axes == mesh.axes else auto)
+        sharding = sharding.update(mesh=context_mesh if context_mesh.axes == mesh.axes else auto)
     return constrain(without_spec(x), sharding=sharding)
 
 
@@ -706,7 +706,7 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
     shardings = [*traced.places.ins, *traced.shardings, *traced.places.outs]
     shardings += [s for s, _ in constraints(program)]
     meshes: list[AnyMesh | None] = [s.mesh for s in map(_spread, shardings) if s is not None]
-    around = settings().mesh
+    context_mesh = settings().mesh
     for e in program.walk():
         if e.prim.execution.launch is not None:
             raise ValueError(
@@ -717,17 +717,19 @@ def _mesh_of(traced: TracedCall) -> AbstractMesh | None:
         region = e.region
         if region is not None:
             meshes.append(cast("AnyMesh | None", region.mesh))
-            around = around if region.mesh else None  # lanes of a pmap are all on one device
-    return next((m.abstract_mesh for m in (*meshes, around) if m and m.size > 1), None)
+            context_mesh = (
+                context_mesh if region.mesh else None
+            )  # lanes of a pmap are all on one device
+    return next((m.abstract_mesh for m in (*meshes, context_mesh) if m and m.size > 1), None)
 
 
 def _shardings_of(traced: TracedCall) -> tuple[Shardings, Shardings]:
     """How each argument and each result lies, where that is said and is over several devices."""
     places = traced.places
-    asked = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
+    in_shardings = [s or t for s, t in zip(places.ins, traced.shardings, strict=True)]
     from_types = type_shardings(traced.program)
     shardings = [s or t for s, t in zip(places.outs, from_types, strict=True)]
-    return tuple(map(_spread, asked)), tuple(map(_spread, shardings))
+    return tuple(map(_spread, in_shardings)), tuple(map(_spread, shardings))
 
 
 def _spread(sharding: Sharding | None) -> NamedSharding | None:

@@ -64,10 +64,10 @@ def in_chunks(
     ]
 
     def lane(*own: Any) -> list[Any]:
-        every = [*leaves]
+        in_lane = [*leaves]
         for i, x in zip(arrays, own, strict=True):
-            every[i] = x
-        return flat(*every)
+            in_lane[i] = x
+        return flat(*in_lane)
 
     def trace() -> TracedBody:
         with inside_lanes(at_once, on_operands=True):
@@ -88,9 +88,9 @@ def in_chunks(
     if is_reproducible(at_once):
         # Each lane gives what all share, like those of pmap: so its cotangents are added in order.
         count = len(traced.written)
-        asked = out_dims([t.ndim for t in traced.program.output_types[count:]])
+        requested = out_dims([t.ndim for t in traced.program.output_types[count:]])
         lanes[count:] = [
-            dim if to is None else 0 for dim, to in zip(lanes[count:], asked, strict=True)
+            dim if to is None else 0 for dim, to in zip(lanes[count:], requested, strict=True)
         ]
     for (ref, where), dim in zip(traced.written.items(), lanes, strict=False):
         if dim is not None:

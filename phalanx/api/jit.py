@@ -78,10 +78,9 @@ class Jitted(StagedFunction):
 
     def _bound(self, traced: TracedFunction, arguments: CallArgs) -> Sequence[Any]:
         requested = traced.requested
-        assert requested is not None, "it is found in tracing"
-        operands = map(_constrained, loaded(arguments.leaves), requested.ins)
+        operands = _constrained(loaded(arguments.leaves), requested and requested.ins)
         results = self._run(traced.program, [*loaded(traced.captured), *operands])
-        return list(map(_constrained, results, requested.outs))
+        return _constrained(results, requested and requested.outs)
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
@@ -244,8 +243,14 @@ def jit(
     return Jitted(fun, **options).function()
 
 
-def _constrained(x: Any, sharding: Sharding | None) -> Any:
-    return x if sharding is None else constrain(x, sharding=sharding)
+def _constrained(
+    values: Sequence[Any], shardings: Sequence[Sharding | None] | None
+) -> Sequence[Any]:
+    """``values``, where ``shardings`` has one for a value in that one; None: for no value."""
+    if shardings is None:
+        return values
+    pairs = zip(values, shardings, strict=True)
+    return [x if s is None else constrain(x, sharding=s) for x, s in pairs]
 
 
 def _device_sharding(device: Any, platform: str | None, who: str) -> Sharding | None:

@@ -62,14 +62,19 @@ class KeptInputs(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, program: Program, donated: Sequence[bool], names: LeafNames, who: str, every: bool
+        cls,
+        program: Program,
+        donated: Sequence[bool],
+        names: LeafNames,
+        who: str,
+        keep_unused: bool,
     ) -> KeptInputs:
-        """The inputs of ``program``: the leaves that it needs, or ``every`` leaf.
+        """The inputs of ``program``: the leaves that it needs; with ``keep_unused``, all of them.
 
         Those of ``donated`` leaves give their memory, where a result fits into it.
         """
         positions: Sequence[int] = range(len(donated))
-        if not every:
+        if not keep_unused:
             program, positions = without_unused_inputs(program)
         types = program.input_types
         sizes = {n: size_in_bytes(types[n]) for n, i in enumerate(positions) if donated[i]}

@@ -36,8 +36,8 @@ def axes_by_class(entries: list[Any], of: Any, results: bool = False) -> list[An
         return entries
     axes: list[Any] = []
     for node in tree.leaves(of, lambda x: type(x) in CLASSES):
-        every = len(tree.leaves(node))
-        own = entries[len(axes) : len(axes) + every]
+        count = len(tree.leaves(node))
+        own = entries[len(axes) : len(axes) + count]
         axes += _dims(node, own, results) if type(node) in CLASSES else own
     return axes
 

@@ -24,5 +24,5 @@ def live_arrays(platform: str | None = None) -> list[DeviceArray]:
     True
     """
     operands = set(map(id, shared_scalars()))
-    every = (x for x in gc.get_objects() if type(x) is DeviceArray and id(x) not in operands)
-    return [x for x in every if not x.is_deleted() and platform in (None, x.platform())]
+    arrays = (x for x in gc.get_objects() if type(x) is DeviceArray and id(x) not in operands)
+    return [x for x in arrays if not x.is_deleted() and platform in (None, x.platform())]

@@ -92,9 +92,9 @@ def _check_alike(who: str, arrays: Any) -> None:
         return
     leaves, treedef = tree.flatten_with_path(arrays)
     mine = [["tree", str(treedef)], *([f"tree{tree.keystr(p)}", str(x.aval)] for p, x in leaves)]
-    every = member.everyone.gather(who, mine)
-    for process, other in enumerate(every):
-        for (name, first), (_, second) in zip(every[0], other, strict=False):
+    gathered = member.everyone.gather(who, mine)
+    for process, other in enumerate(gathered):
+        for (name, first), (_, second) in zip(gathered[0], other, strict=False):
             if first != second:
                 raise ProgramMismatch(
                     f"{who}: {name} is {first} in process 0, and {second} in process {process}; "
@@ -109,10 +109,10 @@ def _gathered(array: Array, tiled: bool) -> Any:
     if not array.is_fully_addressable:
         replicated = Sharding(array.sharding.device_list)
         return np.asarray(array if array.is_fully_replicated else _resharded(array, replicated))
-    every = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
-    if tiled and every.ndim > 1:
-        return every.reshape(-1, *every.shape[2:])
-    return every
+    gathered = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
+    if tiled and gathered.ndim > 1:
+        return gathered.reshape(-1, *gathered.shape[2:])
+    return gathered
 
 
 def _itself(x: Any) -> Any:
@@ -137,8 +137,8 @@ def _reshard(sharding: Sharding) -> Any:
 @functools.cache
 def _gather() -> Any:
     """What gathers a row of each process, on a device of each."""
-    every = backend().devices()
-    firsts = {d.process_index: d for d in reversed(every)}
+    devices = backend().devices()
+    firsts = {d.process_index: d for d in reversed(devices)}
     return pmap(
         _rows,
         axis_name="processes",
@@ -181,8 +181,8 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     source = values.index(True)
 
     def one(array: DeviceArray) -> Any:
-        every = _gathered(array, tiled=False)
-        return every[source, ...] if array.is_fully_addressable else every
+        gathered = _gathered(array, tiled=False)
+        return gathered[source, ...] if array.is_fully_addressable else gathered
 
     with config.override(enable_x64=True):
         arrays = tree.map(as_array, in_tree)
@@ -207,18 +207,18 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     leaves, treedef = tree.flatten(in_tree)
     descriptions = [[str(treedef), ""], *map(_description, leaves)]
     member = joined_member()
-    every = (
+    gathered = (
         [descriptions] if member is None else member.everyone.gather("assert_equal", descriptions)
     )
-    for process, other in enumerate(every):
-        if other == every[0]:
+    for process, other in enumerate(gathered):
+        if other == gathered[0]:
             continue
-        pairs = list(zip(other, every[0], strict=False))
+        pairs = list(zip(other, gathered[0], strict=False))
         at = next(i for i, (one, two) in enumerate(pairs) if one != two)
         what = "the structure" if not at else f"leaf {at - 1}"
         raise AssertionError(
             f"{fail_message or 'assert_equal'}: {what} in process {process}, {other[at][0]}, "
-            f"differs from that in process 0, {every[0][at][0]}, at {user_location()}"
+            f"differs from that in process 0, {gathered[0][at][0]}, at {user_location()}"
         )
 
 
@@ -321,8 +321,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
             global_sharding.tiles, local.tiles or (1,) * len(global_sharding.tiles), strict=False
         )
         shape = list(array.shape)
-        for dim, (every, own) in enumerate(tiles):
-            shape[dim] = shape[dim] // every * own
+        for dim, (parts_in_all, own) in enumerate(tiles):
+            shape[dim] = shape[dim] // parts_in_all * own
         parts = [shard.data for shard in array.addressable_shards]
         if len(parts) == 1:
             return parts[0]

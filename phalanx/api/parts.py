@@ -266,15 +266,15 @@ def _device_of(x: Any, who: str) -> Any:
     return array.sharding.device_list[0]
 
 
-def _of_kind(asked: Any, who: str) -> Sharding:
-    sharding = as_sharding(asked, who)
+def _of_kind(requested: Any, who: str) -> Sharding:
+    sharding = as_sharding(requested, who)
     if not isinstance(sharding, (Sharding, PartitionSpec)):
-        raise TypeError(f"{who}: a Sharding is needed, got {asked!r}, at {user_location()}")
+        raise TypeError(f"{who}: a Sharding is needed, got {requested!r}, at {user_location()}")
     return sharding_for(sharding, who)
 
 
-def _checked(asked: Any, shape: tuple[int, ...], who: str) -> Sharding:
-    sharding = _of_kind(asked, who)
+def _checked(requested: Any, shape: tuple[int, ...], who: str) -> Sharding:
+    sharding = _of_kind(requested, who)
     try:
         sharding.shard_shape(shape)
     except ValueError as e:

@@ -194,8 +194,8 @@ class Pmapped(StagedFunction):
             prim, where = mapped, {"devices": context.devices, "mesh": self.axes.mesh}
         else:
             prim, where = spanned, {"span": span}
-        every = [*[typeof(c) for c in loaded(captured)], *types]
-        mapped_program = Program.of_one(prim, every, params | where, f"pmap_{program.name}")
+        input_types = [*[typeof(c) for c in loaded(captured)], *types]
+        mapped_program = Program.of_one(prim, input_types, params | where, f"pmap_{program.name}")
         refuse_in_lanes(mapped_program, self.who)
         return TracedFunction(mapped_program, captured, flat.out_tree, written, flat.stored)
 

@@ -86,8 +86,10 @@ def positions_of(
     in_types = [
         size > 1 or not config.remove_size_one_mesh_axis_from_type for _, size in current.axes
     ]
-    every = zip(current.axes, in_types, strict=True)
-    taking = [(Typed(n) if typed and t else n, size) for (n, size), t in every if n in axis_names]
+    axes_and_typed = zip(current.axes, in_types, strict=True)
+    taking = [
+        (Typed(n) if typed and t else n, size) for (n, size), t in axes_and_typed if n in axis_names
+    ]
     return Positions(tuple(taking), current)
 
 

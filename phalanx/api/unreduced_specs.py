@@ -37,14 +37,14 @@ def check_result(type: ArrayType, role: Role, what: str, who: str) -> None:
         who: the function, for messages.
     """
     line = user_location()
-    left, asked = typed(type.unreduced), typed(role.unreduced)
-    for axis in sorted(left - asked, key=str):
+    left, requested = typed(type.unreduced), typed(role.unreduced)
+    for axis in sorted(left - requested, key=str):
         raise ShardingTypeError(
             f"{who}: {what} is complete along {axis!r}, at {line}, but it is {type}, of which the "
             f"sum over that axis is still to be taken. Take it, {how_to_sum(type)}, or say so in "
             f"its spec, P(.., unreduced={{{axis!r}}})"
         )
-    for axis in sorted(asked - left, key=str):
+    for axis in sorted(requested - left, key=str):
         error = ShardingTypeError(
             f"{who}: {what} is unreduced along {axis!r}, at {line}, but it is {type}. Where each "
             f"position has its part of a sum, say so: phalanx.lax.pcast(x, {axis!r}, "

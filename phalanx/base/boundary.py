@@ -23,9 +23,9 @@ from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError, ShardingTypeError, suggest
 from phalanx.base.former_names import FORMER_KEYWORDS, REPLACED_KEYWORDS
 from phalanx.base.kinds import is_sequence
-from phalanx.base.known import known_by
 from phalanx.base.lazily import at_hand, later
 from phalanx.base.numpy_kinds import is_dtype
+from phalanx.base.set_module import set_module
 from phalanx.base.source import is_internal, is_ours
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -136,7 +136,7 @@ def publish(module: str, name: str, value: Any) -> Any:
             _constructed(one, _MAKING)
         _constructed(type(value), _NAMING)
         _completed(value)
-    known_by(module, name, value)
+    set_module(module, name, value)
     return value
 
 

@@ -517,8 +517,8 @@ def differing_options(old: int, new: int) -> list[str]:
     states = {key: state for state, key in _keys.items()}
     if old not in states or new not in states:
         return ["settings differ"]
-    every = zip(_TRACING, states[old], states[new], strict=True)
-    others = [(name, was, now) for name, was, now in every if was != now]
+    compared = zip(_TRACING, states[old], states[new], strict=True)
+    others = [(name, was, now) for name, was, now in compared if was != now]
     return [f"the option {name} is {now!r}, and was {was!r}" for name, was, now in others]
 
 

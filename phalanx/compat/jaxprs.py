@@ -145,7 +145,7 @@ class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
         Arrays that it holds become constants, too. Known or traced, they are in the order of their
         use: so constants of a function that is traced twice can take each other's places.
         """
-        constants_lifted = lifted(program, every=True)
+        constants_lifted = lifted(program, all_arrays=True)
         whole, held = constants_lifted.program, [c.value for c in constants_lifted.constants]
         values = dict(zip(whole.inputs, [*held, *captured], strict=False))
         used = [v for v in used_inputs(whole) if v in values]

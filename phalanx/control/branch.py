@@ -85,17 +85,17 @@ def _batch(
         return _batch_alike(axis, values, dims, programs=programs, agreed=agreed)
     index = place_lanes(values[0], dims[0], 0, axis.size)
     takers = [eq(index, np.int32(i)) for i in range(len(programs))]
-    asked = [_is_worth_asking(axis, p, dims[1:]) for p in programs]
+    worth_asking = [_is_worth_asking(axis, p, dims[1:]) for p in programs]
     any_taken: list[Any] = [None] * len(programs)
-    if any(asked):
+    if any(worth_asking):
         everywhere = axis.together or any(axis.name in p.axes for p in programs)
         answers = anyone(axis, takers, everywhere)
-        any_taken = [y if a else None for y, a in zip(answers, asked, strict=True)]
-    every = [
+        any_taken = [y if a else None for y, a in zip(answers, worth_asking, strict=True)]
+    of_branches = [
         _on_lanes(axis, p, values[1:], dims[1:], taken, some, agreed)
         for p, taken, some in zip(programs, takers, any_taken, strict=True)
     ]
-    results = tuple([_selected(takers, column) for column in zip(*every, strict=True)])
+    results = tuple([_selected(takers, column) for column in zip(*of_branches, strict=True)])
     return results, (0,) * len(results)
 
 
@@ -131,9 +131,9 @@ def _on_lanes(
     operands, places = [taken, *values], (0, *dims)
     if any_taken is None:
         return on_lanes(program, axis, operands, places)
-    every = (True,) * len(program.outputs)
+    all_results = (True,) * len(program.outputs)
     return _if_any_taken(
-        any_taken, operands, batch_program(program, axis, places, every).program, agreed
+        any_taken, operands, batch_program(program, axis, places, all_results).program, agreed
     )
 
 
@@ -202,11 +202,11 @@ def _in_agreement(programs: Branches) -> Program:
         takers = [eq(index, np.int32(i)) for i in range(len(programs))]
         marks = [convert(t, dtype=I32, weak=False) for t in takers]
         any_taken = pmax(*marks, axes=axes, groups=None)
-        every = [
+        of_branches = [
             _if_any_taken(w, [taken, *operands], where_taken(p), True)
             for p, taken, w in zip(programs, takers, any_taken, strict=True)
         ]
-        return [_selected(takers, column) for column in zip(*every, strict=True)], None
+        return [_selected(takers, column) for column in zip(*of_branches, strict=True)], None
 
     types = [INDEX, *programs[0].input_types]
     return derive(programs[0], ("in agreement", frame.key), run, types).program

@@ -53,9 +53,9 @@ class LinearRule:
 
         def transposed(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             size = len(residuals)
-            every = [*known_dims, *(places.dims or ())]
+            in_dims = [*known_dims, *(places.dims or ())]
             values, where = batch(
-                lambda *xs: self.transposed(xs[:size], xs[size:]), axis, [*residuals, *cts], every
+                lambda *xs: self.transposed(xs[:size], xs[size:]), axis, [*residuals, *cts], in_dims
             )
             triples = zip(values, where, linear_dims, strict=True)
             return [lanes_of_cotangent(ct, d, to, axis) for ct, d, to in triples]

@@ -90,8 +90,8 @@ def _linearize(
 ) -> Derivative:
     parts = _checkpointed_halves(program, active, options["policy"])
     results = checkpoint(*primals, program=parts.primal, prevent_cse=prevent_cse, **options)
-    every = [*primals, *results]
-    start = [every[i] for i in parts.sources]
+    sources = [*primals, *results]
+    start = [sources[i] for i in parts.sources]
 
     def linear(*tangents: Any) -> tuple[Any, ...]:
         nonzero = [t for t in tangents if t is not ZERO]

@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from phalanx.control.framed import own_inside, own_values
+from phalanx.control.framed import varying_inside, varying_values
 from phalanx.core.layouts import Target
 from phalanx.core.program import Atom, Equation, Frame, Program
 from phalanx.core.runs import Marks
@@ -174,14 +174,14 @@ def _alone_and_together(program: Program, own: Marks, costs: Costs) -> tuple[flo
     """The work in what lanes decide to run that is best done by each alone, and all other."""
     if all(p.decides is None for p in program.primitives):
         return 0.0, work(program)
-    lanes = own_values(program, LANE, own)
+    lanes = varying_values(program, LANE, own)
     alone, together = 0.0, 0.0
     for e in program.equations:
         frame = e.frame
         if frame is None:
             together += work_of(e)
             continue
-        inside = own_inside(e, frame, lanes)
+        inside = varying_inside(e, frame, lanes)
         if _is_decided(e, lanes):
             mine, others = _decided(frame, inside, costs)
         else:
@@ -209,13 +209,13 @@ def _decided(frame: Frame, own: Marks, costs: Costs) -> tuple[float, float]:
 
 def _shared(program: Program, own: Marks) -> int:
     """The size of the largest of what all have by which lanes multiply what is their own."""
-    lanes = own_values(program, LANE, own)
+    lanes = varying_values(program, LANE, own)
     sizes = [0]
     for e in program.equations:
         frame = e.frame
         if e.prim in PRODUCTS and not lanes.isdisjoint(e.inputs):
             sizes += [a.type.size for a in e.inputs if a not in lanes]
         elif frame is not None:
-            inside = own_inside(e, frame, lanes)
-            sizes += [_shared(p, inside) for p in frame.every]
+            inside = varying_inside(e, frame, lanes)
+            sizes += [_shared(p, inside) for p in frame.subprograms]
     return max(sizes)

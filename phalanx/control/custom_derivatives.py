@@ -148,8 +148,8 @@ def _bind_program(
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
     program = program.update(inputs=inputs)
     rule = make_rule(Closure.here((*captured, *only_rules)))
-    every = [*captured, *values]
-    return prim(*every, *xs, program=program, rule=rule, num_consts=len(every))
+    consts = [*captured, *values]
+    return prim(*consts, *xs, program=program, rule=rule, num_consts=len(consts))
 
 
 def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -283,8 +283,8 @@ def _linear_transpose(
     cts: tuple[Any, ...], *operands: Any, rule: VjpRule, context: _Context, nonzero: Marks,
     known: int, types: Types, **_: Any,
 ) -> list[Any]:  # fmt: skip
-    every = with_zeros(cts, [dtypes.is_inexact(t.dtype) for t in types])
-    backward = rule.backward(nonzero, context.value, [*operands[:known], *every])
+    cotangents = with_zeros(cts, [dtypes.is_inexact(t.dtype) for t in types])
+    backward = rule.backward(nonzero, context.value, [*operands[:known], *cotangents])
     sent = selected(backward, nonzero)
     linear = [isinstance(x, Linear) for x in operands[known:]]
     return [None] * known + [ct if w else None for ct, w in zip(sent, linear, strict=True)]

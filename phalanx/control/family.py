@@ -107,8 +107,10 @@ def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, 
     taken = zip(frame.body_roles, frame.programs[0].input_types, strict=True)
     starts = [t.varying for r, t in taken if r is CARRY]
     carried = zip(frame.carried_out(varying), starts, strict=True)
-    every = frame.with_carried_out(varying, [v | start for v, start in carried])
-    return tuple([t.update(varying=v - frame.lanes) for t, v in zip(results, every, strict=True)])
+    of_results = frame.with_carried_out(varying, [v | start for v, start in carried])
+    return tuple(
+        [t.update(varying=v - frame.lanes) for t, v in zip(results, of_results, strict=True)]
+    )
 
 
 # ---- replication --------------------------------------------------------------------------------
@@ -132,8 +134,8 @@ def varying_results(
     carry = fixpoint(frame.carried_in(start), lambda c: frame.carried_out(results(c)[0]))
     outputs, stops = results(carry)
     # what does not differ after a run may differ where there is none
-    every = frame.with_carried_out(outputs, carry)
-    return tuple([(v - own) | shadowed for v in every]), stops
+    of_results = frame.with_carried_out(outputs, carry)
+    return tuple([(v - own) | shadowed for v in of_results]), stops
 
 
 def _varying_condition(condition: Program | None, inputs: Sequence[Varying]) -> Varying:
@@ -149,8 +151,8 @@ def _carry_state(prim: Callable[[], Primitive]) -> Rule:
     def rule(rewrite: Rewrite, state: Any, /, *operands: Any, **params: Any) -> StateAndResults:
         frame = frame_of(prim(), params)
         carrying = frame.rewritten(rewrite, (frame.state,), (frame.state,))
-        every = frame.prepended([state], operands)
-        after, *results = bind_frame(prim(), every, params, carrying)
+        inputs = frame.prepended([state], operands)
+        after, *results = bind_frame(prim(), inputs, params, carrying)
         return after, results
 
     return rule

@@ -98,8 +98,8 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
         derived = jvp_program(program, inputs)
         present = selected(derived.about, nonzero)
         types = selected(program.output_types, nonzero)
-        every = (True,) * len(program.outputs)
-        pair = filled(derived.program, [*program.output_types, *types], [*every, *present])
+        all_primals = (True,) * len(program.outputs)
+        pair = filled(derived.program, [*program.output_types, *types], [*all_primals, *present])
         programs.append(pair.update(equations=live_equations(pair)))
     condition = frame.condition
     if condition is not None:

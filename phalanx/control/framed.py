@@ -16,14 +16,14 @@ def frame_of(prim: Primitive, params: dict[str, Any]) -> Frame:
     return prim.rule("frame", prim.subprograms)(**params)
 
 
-def own_values(program: Program, axis: Any, own: Marks) -> set[Atom]:
+def varying_values(program: Program, axis: Any, own: Marks) -> set[Atom]:
     """The values of ``program`` that differ between lanes of ``axis``; ``own`` marks the inputs
     that do."""
     inputs = [frozenset({axis}) if mine else Varying() for mine in own]
     return {v for v, over in varying(program, inputs).items() if axis in over}
 
 
-def own_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
+def varying_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
     """Marks of the inputs of the programs of ``e`` that differ between lanes, where the values in
     ``own`` do."""
     carried = frame.carried_out([v in own for v in e.outputs])

@@ -76,9 +76,9 @@ def _batch(
     inner = inner_dims(frame, dims, stable_lanes(frame, axis, dims))
     if batch_program(condition, axis, inner).about == (None,):
         return _batch_alike(axis, values, dims, **params)
-    every = [True] * len(frame.outs)
-    operands = place_carry(frame, values, dims, every, axis)
-    inner = inner_dims(frame, dims, every)
+    all_carried = [True] * len(frame.outs)
+    operands = place_carry(frame, values, dims, all_carried, axis)
+    inner = inner_dims(frame, dims, all_carried)
     running = call(*operands, program=batch_program(condition, axis, inner, (True,)).program)
     lanes = memoize_on(
         frame.programs[0],
@@ -87,7 +87,7 @@ def _batch(
     )
     goes_on = anyone(axis, running, _together(frame, axis))
     results = bind_frame(loop, [*goes_on, *running, *operands], params, lanes)
-    return results[2:], (0,) * len(every)
+    return results[2:], (0,) * len(all_carried)
 
 
 _batch_alike = batch_rule(lambda: loop)
@@ -95,7 +95,7 @@ _batch_alike = batch_rule(lambda: loop)
 
 def _together(frame: Frame, axis: Axis) -> bool:
     """Whether lanes meet in each run, and so must agree whether there is another one."""
-    return axis.together or any(axis.name in p.axes for p in frame.every)
+    return axis.together or any(axis.name in p.axes for p in frame.subprograms)
 
 
 def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:

@@ -199,15 +199,15 @@ def _with_inside(
 
 
 def _is_free(
-    around: Axes, outside: AtOnce, *, axes: Axes, devices: Devices, mesh: Grid | None,
+    outer_axes: Axes, outer_at_once: AtOnce, *, axes: Axes, devices: Devices, mesh: Grid | None,
     at_once: AtOnce, lane_blocks: UnevenBlocks | None = None, **_: Any,
 ) -> bool:  # fmt: skip
     """Whether a mapped program inside another can run as a part of it: nothing fixes its devices,
-    its axes have other names than those ``around`` it, and as many lanes run at once as
-    ``outside``."""
-    hides = {name for name, _ in around}.intersection(name for name, _ in axes)
+    its axes have other names than those ``outer_axes`` it, and as many lanes run at once as
+    ``outer_at_once``."""
+    hides = {name for name, _ in outer_axes}.intersection(name for name, _ in axes)
     requested = (devices, mesh, lane_blocks)
-    return not hides and at_once == outside and all(x is None for x in requested)
+    return not hides and at_once == outer_at_once and all(x is None for x in requested)
 
 
 def _frame(

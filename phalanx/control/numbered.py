@@ -26,9 +26,9 @@ def hoist_axis_index(program: Program, axis: Any) -> Program:
     if question is None:
         return program
     number = Var(question.outputs[0].type)
-    asked = Equation(axis_index, [], question.params, (number,), question.location)
+    first = Equation(axis_index, [], question.params, (number,), question.location)
     equations = [_with_its_number(e, axis, number) for e in program.equations]
-    return program.update(equations=[asked, *equations])
+    return program.update(equations=[first, *equations])
 
 
 def _questions_in(e: Equation, axis: Any) -> Iterator[Equation]:

@@ -138,9 +138,9 @@ class _Parameters:
         self._in_order = [kind for _, kind in kinds[:by_position]]
         self._rest: list[Kind] = [kinds[named][1]] if code.co_flags & inspect.CO_VARARGS else []
         self.cache: Recent[tuple[Kind, ...]] = Recent(64)
-        every = self._in_order + self._rest
-        first = len([*takewhile(lambda mark: mark is OPERAND, every)])
-        self.operands = math.inf if self._rest and first == len(every) else first
+        marks = self._in_order + self._rest
+        first = len([*takewhile(lambda mark: mark is OPERAND, marks)])
+        self.operands = math.inf if self._rest and first == len(marks) else first
         self.whole = OPERANDS not in (*self._named.values(), *self._rest)
 
     def marks(self, count: int, names: tuple[str, ...]) -> tuple[Kind, ...]:
@@ -303,10 +303,10 @@ def _traced(
 def _integers_fit(operands: Sequence[Any]) -> bool:
     """Whether every dtype to which the ``operands`` may be promoted holds all integers in them."""
     large = [x for x in operands if type(x) is int and not 0 <= x < 128]  # the others fit anywhere
-    every: set[np.dtype[Any]] = {typeof(x).dtype for x in operands} if large else set()
-    return np.dtype(bool) not in every and all(
+    dtypes_of_operands: set[np.dtype[Any]] = {typeof(x).dtype for x in operands} if large else set()
+    return np.dtype(bool) not in dtypes_of_operands and all(
         dtypes.iinfo(d).min <= x <= dtypes.iinfo(d).max
-        for d in every & dtypes.INTEGERS
+        for d in dtypes_of_operands & dtypes.INTEGERS
         for x in large
     )
 

@@ -278,8 +278,8 @@ class Backwards:
 
         def function(*xs: Any) -> list[Any]:
             tangents, rest = iter(xs), iter(operands)
-            every = [next(tangents if a else rest) for a in self.is_linear]
-            results, found = self.rule.run(axis, flags, every)
+            cotangents = [next(tangents if a else rest) for a in self.is_linear]
+            results, found = self.rule.run(axis, flags, cotangents)
             marks.extend(found)
             return results
 
@@ -296,8 +296,8 @@ class Backwards:
             for ct, mark in zip(cts, marks, strict=True)
         ]
         back = backward(program, [*captured, *map(Linear, types)], received)
-        every = [instantiate(ct, t.cotangent) for ct, t in zip(back, types, strict=True)]
-        return every, [True] * len(every)
+        cotangents = [instantiate(ct, t.cotangent) for ct, t in zip(back, types, strict=True)]
+        return cotangents, [True] * len(cotangents)
 
     def _moving(self, moving: Marks, linear: bool) -> Marks:
         """The same of the operands of the rule; ``linear`` of those in which it is linear."""

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from phalanx.control.call import call
-from phalanx.control.framed import own_inside, own_values
+from phalanx.control.framed import varying_inside, varying_values
 from phalanx.control.isolated import isolated
 from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
@@ -77,7 +77,7 @@ def chunks_of(program: Program, lanes: DeviceLanes) -> list[ChunkedLanes]:
 def _scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program | None:
     """None where nothing changes."""
     flat = _flat(hoist_axis_index(program, lanes.axis), lanes)
-    stages = _Stages(flat, lanes, own_values(flat, lanes.axis, own))
+    stages = _Stages(flat, lanes, varying_values(flat, lanes.axis, own))
     equations = list(stages.written())
     if not stages.changed:
         return None
@@ -95,7 +95,11 @@ def _flat(program: Program, lanes: DeviceLanes) -> Program:
 
 
 def _opens(e: Equation, lanes: DeviceLanes) -> bool:
-    """Whether the program of a call stands in its place."""
+    """Whether ``e`` is a call whose program communicates over the axis of ``lanes``.
+
+    Such a call is inlined, so that its equations are scheduled one by one. It may be of a function
+    with custom rules. Loops and branches are not calls: they stay one meeting.
+    """
     return (e.prim is call or e.prim.user_rules is not None) and lanes.meet_in(e)
 
 
@@ -257,7 +261,7 @@ class _Stages:
         if frame is None:
             return e
         lanes = replace(self.lanes, over=self.lanes.over - frame.lanes)
-        marks = own_inside(e, frame, self.own)
+        marks = varying_inside(e, frame, self.own)
         new_frame = frame.rewritten(lambda p: scheduled(p, lanes, marks))
         if new_frame == frame:
             return e

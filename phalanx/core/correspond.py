@@ -95,10 +95,10 @@ def alike_but(why: str) -> Callable[..., Dims]:
     """The same, but that operands must be whole along the dimension ``dim``, or else the last."""
 
     def rule(*types: ArrayType, **params: Any) -> Dims:
-        every = range(_rank(types))
-        one = params.get("dim", len(every) - 1)
-        labels = tuple([Whole(why) if d == one else d for d in every])
-        left = tuple([None if d == one else d for d in every])
+        dims = range(_rank(types))
+        one = params.get("dim", len(dims) - 1)
+        labels = tuple([Whole(why) if d == one else d for d in dims])
+        left = tuple([None if d == one else d for d in dims])
         return Dims(tuple([labels[: t.ndim] for t in types]), (left,))
 
     return rule
@@ -253,8 +253,8 @@ class _Propagation:
         if axes & varying:
             type = next(t for t in self.types if axes & t.varying)
             self._refuse_sum(left, f"and {type} varies along it, a part of no sum")
-        every = tuple(range(len(self.types)))
-        groups = [every] if linear == ALL else linear
+        operands = tuple(range(len(self.types)))
+        groups = [operands] if linear == ALL else linear
         fitting = [g for g in groups if set(left) <= set(g)]
         if not fitting:
             problem = "and the operation cannot be done to its parts"
@@ -262,7 +262,7 @@ class _Propagation:
         for i in fitting[0]:
             if self.types[i].unreduced != axes:
                 self._refuse_sum(left, f"and {self.types[i]} is not")
-        self._check_factors(axes, [self.types[i] for i in set(every).difference(fitting[0])])
+        self._check_factors(axes, [self.types[i] for i in set(operands).difference(fitting[0])])
         return axes
 
     def _check_factors(self, along: frozenset[str], types: Sequence[ArrayType]) -> None:
@@ -285,8 +285,11 @@ class _Propagation:
             f"are {' and '.join(map(str, self.types))}. Take the sum first: {how_to_sum(type)}",
             self.name,
         )
-        possible, every = error is not UnreducedError, all([t.unreduced for t in self.types])
-        raise coded(refused, "sum", name=self.name, possible=possible, every=every)
+        possible, all_unreduced = (
+            error is not UnreducedError,
+            all([t.unreduced for t in self.types]),
+        )
+        raise coded(refused, "sum", name=self.name, possible=possible, every=all_unreduced)
 
     def left_of(self, length: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """The axes among ``names`` that cut a dimension of ``length``: all of them, but none where

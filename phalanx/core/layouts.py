@@ -73,12 +73,12 @@ def along(dim: int | None, axis: Any) -> Layout:
     return () if dim is None else (*((),) * dim, (axis,))
 
 
-def by_one_axis(asked: OpenLayout, ndim: int, operands: Iterable[Layout]) -> OpenLayout:
-    """``asked`` of ``ndim`` dimensions, with one axis along those that several cut, unless the same
-    cut that place in one of the ``operands``.
+def by_one_axis(requested: OpenLayout, ndim: int, operands: Iterable[Layout]) -> OpenLayout:
+    """``requested`` of ``ndim`` dimensions, with one axis along those that several cut, unless the
+    same cut that place in one of the ``operands``.
 
-    A product that sums up what is cut, and is to lie at once as ``asked``, XLA's partitioner may
-    compute wrong. From this layout to the other each device takes a part of what it has.
+    XLA's partitioner may compute a product wrong that sums up what is cut, and is to lie at once as
+    ``requested``. From this layout to the other each device takes a part of what it has.
 
     >>> by_one_axis(((), ("x", "y")), 2, [(("x",), ("z",))])
     ((), ('x',))
@@ -86,8 +86,8 @@ def by_one_axis(asked: OpenLayout, ndim: int, operands: Iterable[Layout]) -> Ope
     ((), ('x', 'y'))
     """
     there = set[Any]().union(*[_placed(layout, len(layout)) for layout in operands])
-    common = {axes for _, axes in _placed(asked, ndim) & there}
-    return tuple([axes if axes in common else axes and axes[:1] for axes in asked])
+    common = {axes for _, axes in _placed(requested, ndim) & there}
+    return tuple([axes if axes in common else axes and axes[:1] for axes in requested])
 
 
 def _placed(layout: OpenLayout, ndim: int) -> set[tuple[int, Any]]:

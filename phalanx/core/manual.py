@@ -65,8 +65,8 @@ class ManualAxisType:
         self.varying = frozenset(varying)
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
-        every = [*self.varying, *self.unreduced, *self.reduced]
-        twice = sorted([str(a) for a in {*every} if every.count(a) > 1])
+        axes = [*self.varying, *self.unreduced, *self.reduced]
+        twice = sorted([str(a) for a in {*axes} if axes.count(a) > 1])
         if twice:
             raise ValueError(
                 f"ManualAxisType: {self} has the axis {twice[0]!r} twice; along an axis a value "

@@ -301,7 +301,7 @@ class Frame(Struct, frozen=True):
     mesh: Any = None
 
     @property
-    def every(self) -> Iterator[Program]:
+    def subprograms(self) -> Iterator[Program]:
         """All sub-programs."""
         yield from self.programs
         if self.condition is not None:
@@ -310,7 +310,7 @@ class Frame(Struct, frozen=True):
     @property
     def named_axes(self) -> frozenset[Any]:
         """The named axes over which the programs communicate, as far as they lie outside."""
-        return _NONE.union(*(p.axes for p in self.every)) - self.lanes
+        return _NONE.union(*(p.axes for p in self.subprograms)) - self.lanes
 
     # ---- another frame ----
 
@@ -357,7 +357,7 @@ class Frame(Struct, frozen=True):
         It refers to the other programs weakly: two programs that were each the first of a frame
         with the other one would keep each other alive.
         """
-        _, *others = self.every
+        _, *others = self.subprograms
         return (*map(weakref.ref, others), self.ins, self.outs, self.runs)
 
     @property
@@ -450,7 +450,7 @@ class Frame(Struct, frozen=True):
 
 def programs_in(prim: Primitive, params: dict[str, Any]) -> Iterator[Program]:
     """The sub-programs of an operation."""
-    return iter(()) if prim.subprograms is None else prim.frame(params).every
+    return iter(()) if prim.subprograms is None else prim.frame(params).subprograms
 
 
 def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:

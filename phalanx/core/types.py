@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, cast
 
 import numpy as np
 
-from phalanx.base import beside, dialect, dtypes, wide
+from phalanx.base import dialect, dtypes, jax_arrays, wide
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.lengths import Length
 from phalanx.base.plain import brief
@@ -352,7 +352,7 @@ class Array(_Declared):
     def __jax_array__(self) -> NoReturn:
         """Not there, as ``hasattr`` tells; the package jax, which looks for it, is warned of."""
         asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]: Python's way to the caller
-        beside.look_for_jax(asks)
+        jax_arrays.look_for_jax(asks)
         raise AttributeError("__jax_array__")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from phalanx.base import beside, dtypes, lattice, tree
+from phalanx.base import dtypes, jax_arrays, lattice, tree
 from phalanx.base.config import config
 from phalanx.base.errors import RefError, coded
 from phalanx.base.kinds import class_of
@@ -57,7 +57,8 @@ def leaves_of(
                 )
             raise TypeError(
                 f"{who}: {what}{path} is {brief(leaf)} of type {type(leaf).__name__}, "
-                f"which is not an array or a number{beside.advice_on(leaf) or _registering(leaf)}"
+                "which is not an array or a number"
+                f"{jax_arrays.advice_on(leaf) or _registering(leaf)}"
             )
     return leaves, treedef
 

@@ -323,10 +323,10 @@ class _WithRefs(Struct, frozen=True):
     refs: tuple[tuple[int, Ref], ...]
 
     def __call__(self, fun: Callable[..., Any], *leaves: Any) -> Any:
-        every = [*leaves]
+        inserted = [*leaves]
         for i, ref in self.refs:
-            every.insert(i, ref)
-        return fun(*self.tree.unflatten(every))
+            inserted.insert(i, ref)
+        return fun(*self.tree.unflatten(inserted))
 
 
 def _writing_the_same(bodies: Sequence[TracedBody]) -> tuple[list[TracedBody], dict[Ref, Any]]:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from phalanx.base import beside, dtypes, tree
+from phalanx.base import dtypes, jax_arrays, tree
 from phalanx.base.errors import ShardingTypeError, coded
 from phalanx.base.plain import brief
 from phalanx.base.source import user_location
@@ -92,7 +92,7 @@ def _leaf(x: Any, who: str) -> Any:
     if not isinstance(x, OPERANDS):
         raise TypeError(
             f"{who}: every leaf must be an array or a number, got {brief(x)} of type "
-            f"{type(x).__name__}, at {user_location()}{beside.advice_on(x)}"
+            f"{type(x).__name__}, at {user_location()}{jax_arrays.advice_on(x)}"
         )
     return x
 
@@ -601,13 +601,13 @@ def _permute_product(
 ) -> Any:
     """A permutation of the product of several axes: gather all lanes, pick the sender's."""
     total = math.prod(sizes)
-    every = ops.all_gather(v, axes=names, sizes=sizes, groups=None)
+    gathered = ops.all_gather(v, axes=names, sizes=sizes, groups=None)
     table = np.full(total, 0, np.int32)
     sent = np.zeros(total, bool)
     for source, target in pairs:
         table[target], sent[target] = source, True
     here = grouped.position(names, sizes)
-    mine = grouped.entry(every, grouped.entry(table, here))
+    mine = grouped.entry(gathered, grouped.entry(table, here))
     received = broadcast(grouped.entry(sent, here), shape=typeof(v).shape, dims=())
     return select(received, mine, zeros(typeof(mine)))
 

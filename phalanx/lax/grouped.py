@@ -35,8 +35,8 @@ def reduce(
     for n, members in enumerate(groups):
         number[list(members)] = n
     mine = entry(number, position(axes, sizes))
-    every = iota(dtype=I32, shape=(len(groups),), dim=0)
-    is_mine = eq(every, broadcast(mine, shape=(len(groups),), dims=()))
+    numbers = iota(dtype=I32, shape=(len(groups),), dim=0)
+    is_mine = eq(numbers, broadcast(mine, shape=(len(groups),), dims=()))
     rows = [_in_row(prim, x, is_mine) for x in xs]
     return [entry(totals, mine) for totals in prim(*rows, axes=axes, groups=None)]
 
@@ -57,8 +57,8 @@ def all_gather(x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
     """``ops.all_gather`` within groups."""
     if groups is None or len(axes) == 1:
         return ops.all_gather(x, axes=axes, sizes=sizes, groups=groups)
-    every = ops.all_gather(x, axes=axes, sizes=sizes, groups=None)
-    return _taken(every, [group for group, _ in _places(groups)], axes, sizes)
+    gathered = ops.all_gather(x, axes=axes, sizes=sizes, groups=None)
+    return _taken(gathered, [group for group, _ in _places(groups)], axes, sizes)
 
 
 def all_to_all(x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:

@@ -131,18 +131,18 @@ def takes_out_sharding(function: F) -> F:
 
 
 def in_place(
-    asked: Any,
+    requested: Any,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """The array ``function(*args, **kwargs)``, which lies as ``asked``.
+    """The array ``function(*args, **kwargs)``, which lies as ``requested``.
 
     Outside of transformations it is one program where that can be: then each device makes its part
     alone, and none has the whole. What types say of operands does not count: the compiler decides.
     """
     who = function.__name__.strip("_")
-    sharding = _asked(asked, who)
+    sharding = _requested_sharding(requested, who)
     leaves, treedef = tree.flatten((args, kwargs or {}))
     operands = [x for x in leaves if type(x) is DeviceArray]
 
@@ -207,19 +207,20 @@ def _first(
     layouts = [spec.layout for spec in specs if spec is not None]
     if not layouts or not isinstance(sharding, NamedSharding):
         return None
-    asked = sharding.spec.open_layout
-    first = by_one_axis(asked, ndim, layouts)
+    requested = sharding.spec.open_layout
+    first = by_one_axis(requested, ndim, layouts)
     times = Counter(str(axis) for layout in layouts for axes in layout for axis in axes)
     shared = {axis for axis, n in times.items() if n > 1}
-    if len(shared) > 1 and not shared.isdisjoint(str(a) for axes in asked for a in axes or ()):
-        first = _as_batch_spec(asked, shared, inputs, function, treedef) or first
-    return None if first == asked else sharding.update(spec=PartitionSpec.of(first))
+    if len(shared) > 1 and not shared.isdisjoint(str(a) for axes in requested for a in axes or ()):
+        first = _as_batch_spec(requested, shared, inputs, function, treedef) or first
+    return None if first == requested else sharding.update(spec=PartitionSpec.of(first))
 
 
 def _as_batch_spec(
-    asked: OpenLayout, shared: set[str], inputs: Sequence[Any], function: Any, treedef: Any
+    requested: OpenLayout, shared: set[str], inputs: Sequence[Any], function: Any, treedef: Any
 ) -> OpenLayout | None:
-    """How a product lies that follows its operands, if ``asked`` cuts the batch by the sum's axis.
+    """How a product lies that follows its operands, if ``requested`` cuts the batch by the axis of
+    the sum.
 
     It is traced once more for that, with the sums over the ``shared`` axes left to be taken.
     """
@@ -242,7 +243,7 @@ def _as_batch_spec(
         return None
     moved = any(
         batch and shared.issuperset(batch) and not mesh_spec.unreduced.isdisjoint(axes or ())
-        for batch, axes in zip_longest(mesh_spec.layout, asked, fillvalue=())
+        for batch, axes in zip_longest(mesh_spec.layout, requested, fillvalue=())
     )
     return mesh_spec.layout if moved else None
 
@@ -279,25 +280,25 @@ def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
         return x.sharding if x.committed else None
     if isinstance(x, Array):
         return None if x.aval.spec is None else x.aval.sharding
-    sharding, around = getattr(x, "sharding", None), settings().mesh
+    sharding, context_mesh = getattr(x, "sharding", None), settings().mesh
     if not isinstance(sharding, NamedSharding):
         return None
     mesh = sharding.mesh
-    known = mesh.has_devices or (around is not None and around.abstract_mesh == mesh)
+    known = mesh.has_devices or (context_mesh is not None and context_mesh.abstract_mesh == mesh)
     return sharding if known else None
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:
     leaves, treedef = tree.flatten(x)
-    asked = tree.broadcast_prefix(shardings, x, f"{who} shardings", _is_asked)
-    plain = [as_sharding(s, who) for s in asked]
+    requested = tree.broadcast_prefix(shardings, x, f"{who} shardings", _is_sharding_like)
+    plain = [as_sharding(s, who) for s in requested]
     return treedef.unflatten([_constrained(a, s, who) for a, s in zip(leaves, plain, strict=True)])
 
 
-def _constrained(x: Any, asked: Any, who: str) -> Any:
-    if _says_nothing(asked):
+def _constrained(x: Any, requested: Any, who: str) -> Any:
+    if _says_nothing(requested):
         return x
-    sharding = _asked(asked, who)
+    sharding = _requested_sharding(requested, who)
     rank = typeof(x).ndim
     entries = len(getattr(sharding, "spec", without_open_dims(sharding).tiles))
     if entries > rank:
@@ -324,24 +325,24 @@ def _beside_types(sharding: Sharding, type: ArrayType) -> Sharding:
     if not names or not set(names).issubset(sharding.mesh.auto_axes):
         return sharding
     spec = sharding.spec
-    asked = (*spec.open_layout, *((),) * (type.ndim - len(spec)))
+    requested = (*spec.open_layout, *((),) * (type.ndim - len(spec)))
     both = [
         None if names is None else (*explicit, *names)
-        for explicit, names in zip(mesh_spec.layout, asked, strict=True)
+        for explicit, names in zip(mesh_spec.layout, requested, strict=True)
     ]
     return sharding.update(spec=spec.with_layout(both))
 
 
-def _asked(asked: Any, who: str) -> Sharding:
-    if not _is_asked(asked):
-        raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {asked!r}")
-    return sharding_for(asked, who, later=True)
+def _requested_sharding(requested: Any, who: str) -> Sharding:
+    if not _is_sharding_like(requested):
+        raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {requested!r}")
+    return sharding_for(requested, who, later=True)
 
 
-def _says_nothing(asked: Any) -> bool:
+def _says_nothing(requested: Any) -> bool:
     """Whether nothing is asked: a mesh without axes is what types are over where none is set."""
-    return asked is None or (isinstance(asked, NamedSharding) and asked.mesh.empty)
+    return requested is None or (isinstance(requested, NamedSharding) and requested.mesh.empty)
 
 
-def _is_asked(x: Any) -> bool:
+def _is_sharding_like(x: Any) -> bool:
     return x is None or isinstance(x, (Sharding, PartitionSpec, Format))

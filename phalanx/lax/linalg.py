@@ -190,8 +190,8 @@ def triangular_solve(
     ndim = typeof(b).ndim
     if ndim != typeof(a).ndim - 1:
         return prims.triangular_solve(a, b, **params)
-    beside = ndim if left_side else ndim - 1
-    return squeeze(prims.triangular_solve(a, expand_dims(b, (beside,)), **params), (beside,))
+    new_dim = ndim if left_side else ndim - 1
+    return squeeze(prims.triangular_solve(a, expand_dims(b, (new_dim,)), **params), (new_dim,))
 
 
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:

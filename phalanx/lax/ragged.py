@@ -194,10 +194,10 @@ def ragged_dot_general(
     groups = n.rhs_group_dimensions
     free = [d for d in range(x.ndim) if d not in (*contract[0], *batch[0])]
     others = [d for d in range(y.ndim) if d not in (*contract[1], *batch[1], *groups)]
-    beside = free if ragged in free else list(contract[0])
-    at = beside.index(ragged)
+    free_or_contracted = free if ragged in free else list(contract[0])
+    at = free_or_contracted.index(ragged)
     shared = tuple(x.shape[d] for d in batch[0])
-    outer = tuple(x.shape[d] for d in beside[:at])
+    outer = tuple(x.shape[d] for d in free_or_contracted[:at])
     sizes = as_dtype(sizes, I32)
     count = typeof(sizes).shape[-1:]
     if typeof(sizes).shape not in (count, (*shared, *outer, *count)):
@@ -219,8 +219,10 @@ def ragged_dot_general(
         right = _merged(rhs, batch[1], groups, contract[1], others)
         out = _over_lanes(partial(_rows_by_groups, **how), left, right, sizes, own_right=False)
         return ops.reshape(out, shape=(*shared, *ends))
-    facing = [contract[1][contract[0].index(d)] for d in beside]
-    left = _merged(lhs, batch[0], beside[:at], [ragged], beside[at + 1 :], free)
+    facing = [contract[1][contract[0].index(d)] for d in free_or_contracted]
+    left = _merged(
+        lhs, batch[0], free_or_contracted[:at], [ragged], free_or_contracted[at + 1 :], free
+    )
     right = _merged(rhs, batch[1], facing[:at], facing[at : at + 1], facing[at + 1 :], others)
     out = _over_lanes(partial(_sums_by_groups, **how), left, right, sizes, own_right=True)
     out = reorder(ops.reduce_sum(out, dims=(1,)), (1, 0, 2, 3))

@@ -83,12 +83,12 @@ def ragged_all_to_all(
     def received(v: Any) -> Any:
         return all_to_all(v, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
 
-    every = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
-    count, rows = typeof(every).shape[:2]
+    gathered = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
+    count, rows = typeof(gathered).shape[:2]
     slices = typeof(sizes).shape[0]
     sender = np.repeat(np.arange(count, dtype=np.int32), slices // count) * rows
     source = ops.sub(ops.add(received(begins), sender), received(places))
-    return _written(output, merge_dims(every, 0), received(places), sizes, source)
+    return _written(output, merge_dims(gathered, 0), received(places), sizes, source)
 
 
 def _whole(v: Any) -> Any:

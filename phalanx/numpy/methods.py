@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from phalanx import primitives as ops
-from phalanx.base import beside, dtypes
+from phalanx.base import dtypes, jax_arrays
 from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.base.errors import ShardingTypeError
 from phalanx.core.absent import install_absent
@@ -58,7 +58,7 @@ def _declined(symbol: str, other: Any) -> Any:
     """What Python gets that asks the other operand next, unless nobody could combine them."""
     if isinstance(other, _LISTS):
         _refuse(symbol, other)
-    if beside.advice_on(other):
+    if jax_arrays.advice_on(other):
         refuse(symbol, other)
     return NotImplemented
 

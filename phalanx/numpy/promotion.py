@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from phalanx import primitives as ops
-from phalanx.base import beside, dtypes, lattice
+from phalanx.base import dtypes, jax_arrays, lattice
 from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
@@ -62,7 +62,7 @@ def refuse(who: str, x: Any) -> NoReturn:
             f"{who}: an array or a number is needed, got a {kind} of {len(x)}; convert it with "
             "jnp.array, once"
         )
-    advice = getattr(class_of(x), "_advice", "") or beside.advice_on(x)
+    advice = getattr(class_of(x), "_advice", "") or jax_arrays.advice_on(x)
     raise TypeError(f"{who}: an array or a number is needed, got {brief(x)} of type {kind}{advice}")
 
 

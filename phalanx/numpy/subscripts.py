@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from phalanx import primitives as ops
-from phalanx.base import beside, dtypes, lattice, tree
+from phalanx.base import dtypes, jax_arrays, lattice, tree
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError, coded
 from phalanx.base.extended import is_key
@@ -160,7 +160,7 @@ def _entry(e: Any) -> Any:
     of_many = getattr(e, "ndim", 0)  # an array of another library, which is no one integer
     if not of_many and not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
         return as_length(e)
-    advice = beside.advice_on(e) or ("; convert it with np.asarray" if of_many else "")
+    advice = jax_arrays.advice_on(e) or ("; convert it with np.asarray" if of_many else "")
     raise TypeError(
         f"an index must be made of integers, slices, None, ... and arrays, got {brief(e)} of type "
         f"{type(e).__name__}{advice}"

@@ -657,8 +657,8 @@ def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
 
 def reduced_dims(x: ArrayType, dims: Ints, **sums: Unpack[LeftSums]) -> Dims:
     """The dimensions of ``x``; the result lacks ``dims``."""
-    every = tuple(range(x.ndim))
-    return Dims((every,), (tuple([d for d in every if d not in dims]),), **sums)
+    labels = tuple(range(x.ndim))
+    return Dims((labels,), (tuple([d for d in labels if d not in dims]),), **sums)
 
 
 def reduced_batch(dim: int, dims: Ints) -> tuple[tuple[int, ...], int]:

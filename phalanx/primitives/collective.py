@@ -131,11 +131,11 @@ def _groups_in_order(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> 
     """``_reduce_groups`` of the lanes of each group in their order, whoever has them."""
     fold = prim.fold
     assert fold is not None
-    every = _every_lane(axis, x)
+    gathered = _every_lane(axis, x)
     group_of = np.zeros(axis.total, np.int32)
     for g, members in enumerate(groups):
         group_of[list(members)] = g
-    totals = [tree_of_lanes(fold, lanes_at(every, members)) for members in groups]
+    totals = [tree_of_lanes(fold, lanes_at(gathered, members)) for members in groups]
     rows = [expand_dims(total, (0,)) for total in totals]
     return rows_at(concatenate(*rows, dim=0), of_lanes(axis, group_of))
 
@@ -788,9 +788,9 @@ def _exchanged_in_groups(
         is_target = b.compare(position, b.constant(target, I32), "EQ")
         row = b.select(is_target, b.constant(source, I32), row)
     shape = b.ins[0].shape
-    every = b.all_gather(b.reshape(x, (1, *shape)), 0, groups, (len(groups[0]), *shape))
+    gathered = b.all_gather(b.reshape(x, (1, *shape)), 0, groups, (len(groups[0]), *shape))
     zero = b.constant(0, I32)
-    taken = b.dynamic_slice(every, [b.maximum(row, zero), *[zero] * len(shape)], (1, *shape))
+    taken = b.dynamic_slice(gathered, [b.maximum(row, zero), *[zero] * len(shape)], (1, *shape))
     sent = b.broadcast_in_dim(b.compare(row, zero, "GE"), shape, ())
     return b.select(sent, b.reshape(taken, shape), b.constant(0, b.ins[0].dtype, shape))
 

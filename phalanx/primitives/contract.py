@@ -196,17 +196,17 @@ def _dot_cotangent(
     """
     ct, y = same_dtype(ct, y)
     sums = (of_y, tuple(_free(typeof(y).ndim, contract[1], batch[1])))
-    beside = (tuple(range(len(batch[0]))), batch[1])
+    batch_dims = (tuple(range(len(batch[0]))), batch[1])
     by_y = sorted(range(len(contract[1])), key=lambda i: contract[1][i])
     contracted = [contract[0][i] for i in by_y]
     free = _free(x.ndim, contract[0], batch[0])
     order = [*batch[0], *contracted, *free]
     if order == sorted(order):
-        exchanged = {"contract": _exchanged(sums), "batch": _exchanged(beside)}
+        exchanged = {"contract": _exchanged(sums), "batch": _exchanged(batch_dims)}
         cotangent = dot_general(y, ct, **exchanged, precision=_exchanged(precision))
     else:
         order = [*batch[0], *free, *contracted]
-        cotangent = dot_general(ct, y, contract=sums, batch=beside, precision=precision)
+        cotangent = dot_general(ct, y, contract=sums, batch=batch_dims, precision=precision)
         cotangent = reorder(cotangent, sorted(range(x.ndim), key=lambda i: order[i]))
     return as_dtype(cotangent, x.dtype)
 

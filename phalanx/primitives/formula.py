@@ -406,11 +406,11 @@ def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[
     b = settled.b
     model = next(primal(x) for x in after if not isinstance(x, float))
     kind = b.type(model.value)
-    every = tuple(range(len(kind.shape)))
+    dims = tuple(range(len(kind.shape)))
 
     def more(b: Builder, n: Value, busy: Value, *_: Value) -> list[Value]:
         nobody = b.constant(False, _BOOL)
-        (some,) = b.reduce([busy], [nobody], every, lambda b, x, y: [b.or_(x, y)])
+        (some,) = b.reduce([busy], [nobody], dims, lambda b, x, y: [b.or_(x, y)])
         return [b.and_(some, b.compare(n, b.constant(limit, _I32), "LT"))]
 
     def body(b: Builder, n: Value, busy: Value, *leaves: Value) -> list[Value]:

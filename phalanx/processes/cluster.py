@@ -84,11 +84,11 @@ def _is_number(text: str) -> bool:
 
 def _of_host(env: Env, number: str, count: str) -> OfHost | None:
     """Which process of its machine this is, by the variables of those names."""
-    which, every = _int(env, number), _int(env, count)
-    if which is None or every is None:
+    which, count_here = _int(env, number), _int(env, count)
+    if which is None or count_here is None:
         return None
     each = _int(env, "PHALANX_DEVICES_PER_PROCESS")
-    return OfHost(which, every, each)
+    return OfHost(which, count_here, each)
 
 
 def own(env: Env) -> Found:
@@ -137,8 +137,8 @@ def tasks_on(listed: str, node: int) -> int:
     >>> [tasks_on("4(x2),3", node) for node in range(3)]
     [4, 4, 3]
     """
-    every = re.findall(r"(\d+)(?:\(x(\d+)\))?", listed)
-    counts = [int(count) for count, times in every for _ in range(int(times or 1))]
+    repeated = re.findall(r"(\d+)(?:\(x(\d+)\))?", listed)
+    counts = [int(count) for count, times in repeated for _ in range(int(times or 1))]
     return counts[node]
 
 

@@ -56,10 +56,10 @@ def agree(
     firsts = {first_of(processes): processes for processes, _ in differing[name]}
     lines = others[name] if name in others else [*program.lines(), *captured]
     mine = lines if group.member.process in firsts else None
-    every = dict(
+    by_process = dict(
         zip(sorted(group.processes), group.gather(f"{what}, which differs", mine), strict=True)
     )
-    have = {processes: every[first] for first, processes in firsts.items()}
+    have = {processes: by_process[first] for first, processes in firsts.items()}
     raise ProgramMismatch.of(_first_difference(have)).at(what)
 
 

@@ -67,10 +67,10 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
     before, spec = (t.spec and t.spec.explicit for t in (*b.ins, *b.outs))
-    left, asked = (frozenset[str]() if y is None else y.unreduced for y in (before, spec))
-    if b.manual and before is not None and left - asked:
+    left, requested = (frozenset[str]() if y is None else y.unreduced for y in (before, spec))
+    if b.manual and before is not None and left - requested:
         x = b.summed(x, before)
-    if spec is not None and asked - left:
+    if spec is not None and requested - left:
         x = b.left_as_sum(x, spec)
     return b.in_memory(b.constrained(x, sharding), sharding.memory)
 

@@ -38,6 +38,7 @@ from phalanx.run.guards import unwatched
 from phalanx.run.launched import launched
 from phalanx.run.oom_retry import compile_with_oom_retry
 from phalanx.run.planning import (
+    Planning,
     RequestedShardings,
     check_devices,
     constraints,
@@ -133,9 +134,10 @@ class Planned:
         self._ready = _ready(program)
         places = places or RequestedShardings.anywhere(program)
         check_devices(program, sigs, places, name_of_input)
-        every = [*(c._sig for c in self._ready.constants), *sigs]
-        self.plan, self._committed = _plan(program, self._ready, every, places)
-        self.places = places.over(self.plan.devices)
+        input_sigs = [*(c._sig for c in self._ready.constants), *sigs]
+        planning = _plan(program, self._ready, input_sigs, places)
+        self.plan, self.places = planning.plan, planning.places
+        self._committed = planning.committed
 
     @functools.cached_property
     def module(self) -> Module:
@@ -227,8 +229,8 @@ class Planned:
             _within(without_open_dims(over(s, devices))) for s, _ in constraints(self.program)
         ]
         shardings = [s.sharding for s in (*(c._sig for c in self._ready.constants), *self.sigs)]
-        every = [*requested, *inside, *shardings, default_sharding()]
-        return candidate_shardings(self.program, self.plan.mesh, every)
+        named_by = [*requested, *inside, *shardings, default_sharding()]
+        return candidate_shardings(self.program, self.plan.mesh, named_by)
 
     @property
     def _placed(self) -> list[Sharding]:
@@ -244,15 +246,15 @@ class Planned:
         it is, or else one by which the program is known. What comes otherwise than planned, as
         compilers leave what has no elements, is moved to where it should be.
         """
-        program, plan, asked = self.program, self.plan, self.places.outs
+        program, plan, requested = self.program, self.plan, self.places.outs
         out_shardings = executable.out_shardings
         settled = [s or m for s, m in zip(plan.out_shardings, out_shardings, strict=True)]
         actual = [s if self._committed else s.freed() for s in settled]
         actual = named_results(program, plan.mesh, candidates, actual)
         inferred = inferred_outputs(program, self._placed, plan.devices)
         ranks = [t.ndim for t in program.output_types]
-        results = list(map(_named_by, actual, asked, inferred, ranks))
-        kinds = zip(asked, results, memories_of_results(program), strict=True)
+        results = list(map(_named_by, actual, requested, inferred, ranks))
+        kinds = zip(requested, results, memories_of_results(program), strict=True)
         targets = [s.in_memory(m) if m and want is None else want for want, s, m in kinds]
         for i, (s, m) in enumerate(zip(settled, out_shardings, strict=True)):
             if s is not m:
@@ -316,12 +318,14 @@ def _within(expected: Sharding) -> Sharding:
     if not isinstance(expected, NamedSharding):
         return expected
     expected = expected.update(spec=P.of(expected.spec.layout))
-    around = settings().mesh
-    if around is None or not expected.mesh.has_devices:
+    context_mesh = settings().mesh
+    if context_mesh is None or not expected.mesh.has_devices:
         return expected
     mesh = expected.mesh
-    same = mesh.update(axis_types=around.axis_types) if mesh.axes == around.axes else None
-    return expected.update(mesh=around) if same == around else expected
+    same = (
+        mesh.update(axis_types=context_mesh.axis_types) if mesh.axes == context_mesh.axes else None
+    )
+    return expected.update(mesh=context_mesh) if same == context_mesh else expected
 
 
 def _named_by(
@@ -362,8 +366,8 @@ def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _plan(
-    program: Program, taking: _Ready, sigs: Sequence[Signature], places: RequestedShardings | None
-) -> tuple[Plan, bool]:
+    program: Program, taking: _Ready, sigs: Sequence[Signature], places: RequestedShardings
+) -> Planning:
     for sig in sigs:
         if isinstance(sig, DeletedSignature):
             raise DeletedArray(
@@ -372,5 +376,6 @@ def _plan(
                 "needed again, or do not donate it"
             )
     shardings = [s.sharding for s in sigs]
-    plan, committed = make_plan(taking.program, shardings, places, len(taking.constants))
-    return of_whole_keys(plan, [s.type for s in sigs], program.output_types), committed
+    planning = make_plan(taking.program, shardings, places, len(taking.constants))
+    types = [s.type for s in sigs], program.output_types
+    return replace(planning, plan=of_whole_keys(planning.plan, *types))

@@ -73,6 +73,20 @@ class RequestedShardings(Struct, frozen=True):
         return RequestedShardings(tuple(ins), tuple(outs))
 
 
+class Planning(Struct, frozen=True):
+    """What ``make_plan`` decides of a program.
+
+    Attributes:
+        plan: the devices, their mesh, and the specs of inputs and outputs.
+        committed: whether results are committed to these devices, because the user chose them.
+        places: the shardings that the user asks for, over these devices.
+    """
+
+    plan: Plan
+    committed: bool
+    places: RequestedShardings
+
+
 def constraints(program: Program) -> list[tuple[Sharding, str]]:
     """How values of ``program`` are to lie, and what says so; regions see to themselves."""
     return memoize_on(program, "constraints", lambda: list(_constraints(program)))
@@ -109,8 +123,8 @@ def _axes_of_types(program: Program) -> NamedSharding | None:
     mesh = _mesh_of_types(program)
     if mesh is None:
         return None
-    around = settings().mesh or mesh
-    names = tuple([name for name in mesh.explicit_axes if name not in around.auto_axes])
+    context_mesh = settings().mesh or mesh
+    names = tuple([name for name in mesh.explicit_axes if name not in context_mesh.auto_axes])
     return NamedSharding(mesh, P(names)) if names else None  # type: ignore[arg-type]
 
 
@@ -119,11 +133,11 @@ def type_shardings(program: Program) -> list[Sharding | None]:
     mesh = _mesh_of_types(program)
     if mesh is None:
         return [None] * len(program.outputs)
-    every = [t.spec and sharding_in_type(t.spec) for t in program.output_types]
-    around = settings().mesh or mesh  # only a part of the program may have Explicit axes
-    is_open = mesh.auto_axes or around.auto_axes
+    of_types = [t.spec and sharding_in_type(t.spec) for t in program.output_types]
+    context_mesh = settings().mesh or mesh  # only a part of the program may have Explicit axes
+    is_open = mesh.auto_axes or context_mesh.auto_axes
     replicated = None if is_open else NamedSharding(mesh, P())  # type: ignore[arg-type]
-    return [replicated if s is None else s for s in every]
+    return [replicated if s is None else s for s in of_types]
 
 
 def inferred_outputs(
@@ -145,26 +159,23 @@ def make_plan(
     shardings: Sequence[Sharding],
     places: RequestedShardings | None = None,
     constants: int = 0,
-) -> tuple[Plan, bool]:
+) -> Planning:
     """Devices, mesh and specs for ``program`` on inputs with these ``shardings``.
 
     The first inputs are ``constants`` in number; they follow the others, to which ``places`` refer.
-
-    Returns:
-        The plan, and whether results are committed to its devices, because the user chose these.
     """
     places = places or RequestedShardings.anywhere(program)
     ins = (*(None,) * constants, *places.ins)
     placed = [requested or s for requested, s in zip(ins, shardings, strict=True)]
-    asked = [s for s in (*ins, *places.outs) if s is not None]
+    requested_shardings = [s for s in (*ins, *places.outs) if s is not None]
     inside = [without_open_dims(s) for s, _ in constraints(program)]
     inputs = [*placed[constants:], *placed[:constants]]
-    every = [*asked, *inputs, *inside]
-    fixed = _with_devices(asked) or _with_devices(inside)
-    chosen = _named(fixed, every) or _followed(inputs)
+    all_shardings = [*requested_shardings, *inputs, *inside]
+    fixed = _with_devices(requested_shardings) or _with_devices(inside)
+    chosen = _named(fixed, all_shardings) or _followed(inputs)
 
     def shardings_over(devices: Devices) -> list[Sharding]:
-        return [s for s in (over(s, devices) for s in every) if s.is_over(devices)]
+        return [s for s in (over(s, devices) for s in all_shardings) if s.is_over(devices)]
 
     mesh = _mesh(program, chosen, bool(fixed), shardings_over)
     committed = chosen.committed or mesh is not None
@@ -174,15 +185,16 @@ def make_plan(
     places = places.over(mesh.devices)
     if len(mesh.devices) == 1:
         ins, outs = (P(),) * len(program.inputs), (P(),) * len(program.outputs)
-        return Plan(mesh.devices, (), ins, outs), committed
-    return _plan_over(program, mesh, placed, RequestedShardings(ins, places.outs)), committed
+        return Planning(Plan(mesh.devices, (), ins, outs), committed, places)
+    plan = _plan_over(program, mesh, placed, places.after(constants))
+    return Planning(plan, committed, places)
 
 
 def _over_one(devices: Devices, shardings: Sequence[Sharding]) -> placement.ProgramMesh:
     """The mesh of a program without regions, in axes that can express all ``shardings``."""
     meshes = [s.mesh.axes for s in shardings if isinstance(s, NamedSharding)]
-    every = (*map(stack_partials, shardings), *shardings)  # most are equal to others
-    ordered = [with_devices_counted_as(s, devices) for s in dict.fromkeys(every)]
+    with_partials = (*map(stack_partials, shardings), *shardings)  # most are equal to others
+    ordered = [with_devices_counted_as(s, devices) for s in dict.fromkeys(with_partials)]
     axes = fewest_axes(meshes, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
 
@@ -191,17 +203,17 @@ def _with_devices(shardings: Sequence[Sharding]) -> list[Sharding]:
     return [s for s in shardings if not is_abstract(s)]
 
 
-def _named(fixed: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | None:
-    """The first of ``every`` that is over the devices of ``fixed``, in their order."""
+def _named(fixed: Sequence[Sharding], candidates: Sequence[Sharding]) -> Sharding | None:
+    """The first of ``candidates`` that is over the devices of ``fixed``, in their order."""
     if not fixed:
         return None
-    return next(s for s in every if s.is_over(fixed[0].device_list)).commit()
+    return next(s for s in candidates if s.is_over(fixed[0].device_list)).commit()
 
 
 def _followed(inputs: Sequence[Sharding]) -> Sharding:
     """The input that the others follow: one that was placed, the one over most devices."""
-    every = [*inputs, default_sharding()]
-    return max(every, key=lambda s: (s.committed, len(s.device_list)))
+    candidates = [*inputs, default_sharding()]
+    return max(candidates, key=lambda s: (s.committed, len(s.device_list)))
 
 
 def _mesh(
@@ -211,7 +223,7 @@ def _mesh(
     local = tuple(backend().local_devices())
     chosen_ones = fixed or len(chosen.device_list) == placement.open_size(program)
     room = chosen.device_list if chosen_ones else local
-    mesh = placement.mesh_of(program, room, every=fixed, shardings_over=shardings_over)
+    mesh = placement.mesh_of(program, room, use_all_devices=fixed, shardings_over=shardings_over)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
     return None
@@ -319,12 +331,14 @@ def with_devices(
         NoMesh: nothing tells devices.
     """
     inside = [s for s, _ in constraints(program)]
-    every = [s for s in (*shardings, *places.ins, *places.outs, *inside) if s is not None]
-    without = [s for s in every if is_abstract(s)]
+    all_shardings = [s for s in (*shardings, *places.ins, *places.outs, *inside) if s is not None]
+    without = [s for s in all_shardings if is_abstract(s)]
     size = without[0].mesh.size if without else placement.open_size(program)
     if size is None:
         return [*shardings], places
-    there = next((s for s in every if s not in without and len(s.device_list) == size), None)
+    there = next(
+        (s for s in all_shardings if s not in without and len(s.device_list) == size), None
+    )
     if there is not None:
         devices = there.device_list
     elif platform is not None:
@@ -449,9 +463,9 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
     for constraint, who in constraints(program):
         sharding = resolve_devices(constraint, mesh.devices, who)
         if not sharding.is_over(mesh.devices):
-            asked = _Speaker(f"{who} puts a value", "constraint"), sharding
+            constrained = _Speaker(f"{who} puts a value", "constraint"), sharding
             mapped = _Speaker("a mapped function in it runs"), Sharding(mesh.devices)
-            _refuse(program, [asked, mapped])
+            _refuse(program, [constrained, mapped])
 
 
 def _where(sharding: Sharding) -> str:

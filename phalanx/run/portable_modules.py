@@ -38,8 +38,8 @@ def export_program(
     plans = [Plan((AnyDevice(platform),)) for platform in platforms]
     if places is not None:
         count = len(constants)
-        every = [*[default_sharding()] * count, *shardings]
-        plan, _ = make_plan(prepared.program, every, places, count)
+        input_shardings = [*[default_sharding()] * count, *shardings]
+        plan = make_plan(prepared.program, input_shardings, places, count).plan
         ins, outs = prepared.program.input_types, prepared.program.output_types
         plan = replace(
             plan,

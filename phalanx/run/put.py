@@ -64,8 +64,8 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
 
 
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
-    asked = _requested_sharding(to=to)
-    x = x if asked is None else b.constrained(x, asked)
+    requested = _requested_sharding(to=to)
+    x = x if requested is None else b.constrained(x, requested)
     return x if to is None else b.in_memory(x, _memory(to=to))
 
 

@@ -89,10 +89,10 @@ def _planned(sig: Signature, index: Any) -> _Reading:
     if not sharding.is_fully_addressable or sharding.memory or len(entries) > len(shape):
         return moved
     entries = (*entries, *[slice(None)] * (len(shape) - len(entries)))
-    every = tuple(map(_along, entries, shape, sharding.blocks(shape)))
-    if None in every or not _fewer(every, sharding):  # type: ignore[arg-type]
+    read = tuple(map(_along, entries, shape, sharding.blocks(shape)))
+    if None in read or not _fewer(read, sharding):  # type: ignore[arg-type]
         return moved
-    return _reading(sig, every)  # type: ignore[arg-type]
+    return _reading(sig, read)  # type: ignore[arg-type]
 
 
 def _along(entry: Any, size: int, blocks: Blocks) -> _Along | None:
@@ -128,34 +128,34 @@ def _rows(start: int, stop: int, blocks: Blocks) -> _Along | None:
     return _Along(tiles, None, length) if same else None
 
 
-def _fewer(every: tuple[_Along, ...], sharding: Sharding) -> bool:
+def _fewer(read: tuple[_Along, ...], sharding: Sharding) -> bool:
     """Whether fewer tiles have what is read than there are."""
-    return math.prod(len(along.tiles) for along in every) < math.prod(sharding.tiles)
+    return math.prod(len(along.tiles) for along in read) < math.prod(sharding.tiles)
 
 
-def _reading(sig: Signature, every: tuple[_Along, ...]) -> _Reading:
-    sharding, dims = sig.sharding, every[: len(sig.sharding.tiles)]
+def _reading(sig: Signature, read: tuple[_Along, ...]) -> _Reading:
+    sharding, dims = sig.sharding, read[: len(sig.sharding.tiles)]
     strides = [math.prod(sharding.tiles[dim + 1 :]) for dim in range(len(dims))]
     positions = tuple(
         sharding.position_of(sum(map(operator.mul, tile, strides)))
         for tile in itertools.product(*(along.tiles for along in dims))
     )
-    counts = [None if along.length is None else len(along.tiles) for along in every]
+    counts = [None if along.length is None else len(along.tiles) for along in read]
     sharding_of_part = of_part(sharding, positions, tuple(counts))
-    shape = tuple(along.length for along in every if along.length is not None)
+    shape = tuple(along.length for along in read if along.length is not None)
     type = sig.type.update(shape=shape)
-    part = _within(sharding.shard_shape(sig.type.shape), every)
+    part = _within(sharding.shard_shape(sig.type.shape), read)
     places = tuple(map(sharding.local_of, positions))
     return _Reading(places, part, Signature.of(type, sharding_of_part))
 
 
-def _within(block: Sequence[int], every: tuple[_Along, ...]) -> Callable[[DeviceArray], Any]:
+def _within(block: Sequence[int], dims: tuple[_Along, ...]) -> Callable[[DeviceArray], Any]:
     """What reads the part of a ``block`` of such a shape."""
-    read = list(zip(block, every, strict=True))
+    read = list(zip(block, dims, strict=True))
     if all(a.within is None or (n == 1 and a.length is None) for n, a in read):
         shape = tuple(n for n, a in read if a.length is not None)
         return _whole if shape == tuple(block) else lambda x: reshape(x, shape=shape)
-    index = tuple(slice(None) if a.within is None else a.within for a in every)
+    index = tuple(slice(None) if a.within is None else a.within for a in dims)
     return lambda x: x[index]
 
 

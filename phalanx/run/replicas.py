@@ -149,12 +149,12 @@ class Comparison:
         digests = {r.key: [digest(x := r.elements()), x.size] for r in mine}
         rows = [f"{m.values.shape}: {digest(m.values)}" for m in mapped]
         order = sorted(group.processes)
-        asked = order[:: Blocks(len(order), _COMPARED_ROWS).length]
-        ours = _joined(rows) if group.member.process in asked else None
-        differing, every = group.compare(topic, digests, ours)
+        compared = order[:: Blocks(len(order), _COMPARED_ROWS).length]
+        ours = _joined(rows) if group.member.process in compared else None
+        differing, of_order = group.compare(topic, digests, ours)
         if differing:
             self._find(mine, differing, group, topic)
-        same = {e for p, e in zip(order, every, strict=True) if p in asked and e is not None}
+        same = {e for p, e in zip(order, of_order, strict=True) if p in compared and e is not None}
         if rows and len(same) == 1 and _joined(rows) in same:
             _warn_of_same_rows(topic, mapped, len(group.processes))
 
@@ -256,13 +256,13 @@ def _first_difference(
         length = Blocks(stop - start, _PIECES).length
         pieces = [slice(i, min(i + length, stop)) for i in range(start, stop, length)]
         own = None if flat is None else [digest(flat[piece]) for piece in pieces]
-        every = [text for text in group.gather(f"{topic}, where they differ", own) if text]
-        columns = zip(*every, strict=True)
+        gathered = [text for text in group.gather(f"{topic}, where they differ", own) if text]
+        columns = zip(*gathered, strict=True)
         at = next(i for i, digests in enumerate(columns) if len({*digests}) > 1)
         start, stop = pieces[at].start, pieces[at].stop
     own = None if mine is None else mine.element(start)
-    every = group.gather(f"{topic}, which differ", own)
-    pairs = zip(sorted(group.processes), every, strict=True)
+    gathered = group.gather(f"{topic}, which differ", own)
+    pairs = zip(sorted(group.processes), gathered, strict=True)
     return {process: element for process, element in pairs if element}
 
 

@@ -145,7 +145,7 @@ class SpannedAxis:
         self.axis, self.rows = axis, rows
 
     @functools.cached_property
-    def every(self) -> tuple[int, ...]:
+    def lane_counts(self) -> tuple[int, ...]:
         """How many lanes each process has; all processes must ask.
 
         One that has as many rows as before does not, since nothing tells it to: it launches what
@@ -164,11 +164,11 @@ class SpannedAxis:
     @functools.cached_property
     def shard(self) -> LaneShard:
         """Which of the lanes those of this process are."""
-        every = backend().devices() if self.devices is None else self.devices
+        devices = backend().devices() if self.devices is None else self.devices
         order = sorted(self.group.processes)
-        own = [[d for d in every if d.process_index == p] for p in order]
+        own = [[d for d in devices if d.process_index == p] for p in order]
         me = order.index(backend().process_index())
-        return LaneShard.of(self.axis, self.every, own, me)
+        return LaneShard.of(self.axis, self.lane_counts, own, me)
 
     @property
     def local_devices(self) -> tuple[Any, ...] | None:
@@ -180,7 +180,7 @@ class SpannedAxis:
 
     def __index__(self) -> int:
         """How many lanes there are in all."""
-        return sum(self.every)
+        return sum(self.lane_counts)
 
     def __repr__(self) -> str:
         return f"{self.rows} here, over processes {self.group.key}"

@@ -21,8 +21,8 @@ from phalanx.spmd.sharding import Sharding
 P = PartitionSpec
 
 
-def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False) -> Sharding:
-    """``asked``; a spec alone, or over a mesh without devices, is about the mesh that is set.
+def sharding_for(requested: Sharding | PartitionSpec, who: str, later: bool = False) -> Sharding:
+    """``requested``; a spec alone, or over a mesh without devices, is about the mesh that is set.
 
     ``later``: where none with such axes is set, a mesh without devices is over those of the program
     or the array that it turns out to be about (``over``).
@@ -32,23 +32,23 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
         ValueError: a spec names an axis that it lacks, or one twice.
     """
     mesh = settings().mesh or NO_MESH
-    if isinstance(asked, PartitionSpec):
+    if isinstance(requested, PartitionSpec):
         if mesh.empty:
             error = NoMesh(
-                f"{who}: {asked} stands alone, and there is no mesh whose axes it could name; set "
-                "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
+                f"{who}: {requested} stands alone, and there is no mesh whose axes it could name; "
+                "set one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
                 f"{user_location()}"
             )
             raise coded(error, "spec without mesh", who=who)
-        asked = NamedSharding._asked(mesh, asked, who)
-    if not is_abstract(asked):
-        return asked
-    if mesh.has_devices and mesh.axes == asked.mesh.axes:
-        return asked.update(mesh=mesh)
+        requested = NamedSharding._asked(mesh, requested, who)
+    if not is_abstract(requested):
+        return requested
+    if mesh.has_devices and mesh.axes == requested.mesh.axes:
+        return requested.update(mesh=mesh)
     if later:
-        return asked
+        return requested
     raise NoMesh(
-        f"{who}: {asked} has no devices, and no mesh with its axes is set, at "
+        f"{who}: {requested} has no devices, and no mesh with its axes is set, at "
         f"{user_location()}; set one with phalanx.set_mesh(mesh), or lower alone, for a platform "
         "that need not be here: f.trace(x).lower(lowering_platforms=('tpu',))"
     )

@@ -113,8 +113,8 @@ def regions(program: Program) -> tuple[Region, ...]:
     """The outermost regions of ``program``, those in its sub-programs included."""
     if all(p.on_devices.region is None for p in program.primitives):
         return ()
-    every = program.walk(into=is_no_region)
-    return memoize_on(program, "regions", lambda: tuple([r for _, r in _with_regions(every)]))
+    equations = program.walk(into=is_no_region)
+    return memoize_on(program, "regions", lambda: tuple([r for _, r in _with_regions(equations)]))
 
 
 def _with_regions(equations: Iterable[Equation]) -> Iterator[tuple[Equation, Region]]:
@@ -130,36 +130,40 @@ def is_no_region(e: Equation) -> bool:
 def mesh_of(
     program: Program,
     available: Sequence[Any],
-    every: bool = False,
+    use_all_devices: bool = False,
     shardings_over: ShardingsOver = lambda devices: (),
 ) -> ProgramMesh | None:
     """The devices and the mesh for the regions of ``program``; None if any device will do, since
     no axis is divided over several devices, and no region names its devices.
 
-    ``every``: the program runs on all ``available`` devices, also on those that no region needs.
-    ``shardings_over(devices)`` gives the shardings of its values, which the mesh expresses, too, if
-    possible.
+    ``use_all_devices``: the program runs on all ``available`` devices, also on those that no region
+    needs. ``shardings_over(devices)`` gives the shardings of its values, which the mesh expresses,
+    too, if possible.
 
     Raises:
         MeshesDiffer: regions have meshes that do not go together.
     """
     meshes = tuple(dict.fromkeys(_meshes(program)))
     if meshes:
-        return _over_meshes(program, meshes, available, every, shardings_over)
+        return _over_meshes(program, meshes, available, use_all_devices, shardings_over)
     counts: list[int] = []
-    around, devices = tuple(available), ()
+    candidates, devices = tuple(available), ()
     for region in regions(program):
         room = tuple(available) if region.devices is None else region.devices
         needed = _counts(region, len(room))
         prescribed = region.devices is not None and not devices
         if math.prod(needed) > math.prod(counts) or prescribed:
-            counts, around, devices = needed, room, room[: math.prod(needed)]
+            counts, candidates, devices = needed, room, room[: math.prod(needed)]
     if not devices:
         return None
     free = all(region.devices is None for region in regions(program))
-    spare = len(devices) < len(around)
-    if (every and free) or may_be_refused(devices) or (spare and of_several_processes(around)):
-        return _among(around, counts)
+    spare = len(devices) < len(candidates)
+    if (
+        (use_all_devices and free)
+        or may_be_refused(devices)
+        or (spare and of_several_processes(candidates))
+    ):
+        return _among(candidates, counts)
     levels = _levels(counts)
     return ProgramMesh(devices, tuple(itertools.chain(*levels)), levels)
 
@@ -204,14 +208,14 @@ def _meshes(program: Program) -> Iterator[AnyMesh]:
 
 
 def _over_meshes(
-    program: Program, meshes: Sequence[AnyMesh], available: Sequence[Any], every: bool,
+    program: Program, meshes: Sequence[AnyMesh], available: Sequence[Any], use_all_devices: bool,
     shardings_over: ShardingsOver,
 ) -> ProgramMesh:  # fmt: skip
     """The devices of ``meshes``, with axes in which every mesh can be expressed.
 
     Where none of them has devices, they are the first of those ``available``.
     """
-    some = len(meshes) == 1 and not every
+    some = len(meshes) == 1 and not use_all_devices
     first = next((m for m in meshes if isinstance(m, Mesh)), None)
     if first is None:
         devices = _enough(meshes[0], available, program.name)

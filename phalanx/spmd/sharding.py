@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from phalanx.base import beside
+from phalanx.base import jax_arrays
 from phalanx.base.errors import DeviceError
 from phalanx.base.recent import InternTable, memoized
 from phalanx.core.blocks import Blocks, blocks_of
@@ -82,8 +82,10 @@ class Sharding:
             return described.__get__(self)  # which has raised an AttributeError in its own words
         words = f"{type(self).__name__!r} object has no attribute {name!r}"
         asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]: Python's way to the caller
-        by_jax = beside.is_jax(asks)
-        raise AttributeError(f"{words}: {beside.REMEDY}" if by_jax else words, name=name, obj=self)
+        by_jax = jax_arrays.is_jax(asks)
+        raise AttributeError(
+            f"{words}: {jax_arrays.REMEDY}" if by_jax else words, name=name, obj=self
+        )
 
     def __new__(
         cls,

@@ -64,7 +64,7 @@ class Checks(Carried, frozen=True):
         if e.prim is report:
             return earlier(state, *operands) if "user" in self.kinds else state, ()
         frame = e.frame
-        if frame is not None and any(map(self._concern, frame.every)):
+        if frame is not None and any(map(self._concern, frame.subprograms)):
             if isinstance(frame.runs, Lanes):
                 return self._in_lanes(e, frame, state, operands)
             return e.prim.rule("carry_state", e.prim.effects)(self, state, *operands, **e.params)

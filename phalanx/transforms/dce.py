@@ -167,10 +167,10 @@ def _live_operands(frame: Frame, live_outs: Marks) -> Marks:
 
 def _read(frame: Frame, live_outs: Marks) -> list[bool]:
     """Which operands programs read for the results that ``live_outs`` marks."""
-    every = [_reads(p, live_outs) for p in frame.programs]
+    reads = [_reads(p, live_outs) for p in frame.programs]
     if frame.condition is not None:
-        every.append(_reads(frame.condition, (True,)))
-    read = iter([any(column) for column in zip(*every, strict=True)])
+        reads.append(_reads(frame.condition, (True,)))
+    read = iter([any(column) for column in zip(*reads, strict=True)])
     return [r is CHOICE or next(read) for r in frame.ins]
 
 

@@ -77,7 +77,7 @@ def _constant(literal: Literal) -> Any:
 def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
     """The results of an equation, words in place of keys among them and its operands."""
     frame = e.frame
-    if frame is not None and any(map(_has_keys, frame.every)):
+    if frame is not None and any(map(_has_keys, frame.subprograms)):
         values = [x.last if isinstance(x, KeyWords) else x for x in operands]
         results = e.prim(*values, **frame.rewritten(on_words).to_params(e.params))
         return [_words_of(v.type, y) for v, y in zip(e.outputs, results, strict=True)]

@@ -212,8 +212,11 @@ def _again(
     if frame is None:
         return e, [_renewed(e, missing, [v.type for v in e.outputs])], []
     parts, used = _divided_inside(frame, tuple(v in missing for v in e.outputs), policy)
-    every = [*frame.outs, *map(frame.stored, parts.storing.output_types[len(e.outputs) :])]
-    more = tuple(every[len(e.outputs) :])
+    roles_of_results = [
+        *frame.outs,
+        *map(frame.stored, parts.storing.output_types[len(e.outputs) :]),
+    ]
+    more = tuple(roles_of_results[len(e.outputs) :])
     first = e
     if more:
         storing = replace(frame, programs=(parts.storing,), outs=(*frame.outs, *more))
@@ -221,7 +224,7 @@ def _again(
         outputs = (*e.outputs, *(Var(t) for t in types))
         first = e.reframed(storing, outputs=outputs)
     residuals = [first.outputs[i] for i in parts.stored]
-    roles = tuple(every[i] for i in parts.stored)
+    roles = tuple(roles_of_results[i] for i in parts.stored)
     resuming = replace(frame, programs=(parts.resuming,), ins=(*frame.ins, *roles))
     operands = list(zip([*e.inputs, *residuals], used, strict=True))
     blanks = [blank(a.type) for a, u in operands if not u]

@@ -59,10 +59,10 @@ def _varies_nowhere(constant: Literal) -> Varying:
 def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varying, ...]:
     """The named axes over which each output of ``program`` differs."""
     outcome = _outcome(program, inputs)
-    around = _deciding.get()
-    if around is not None:
+    outer = _deciding.get()
+    if outer is not None:
         for e, differing in outcome.deciding.items():
-            _add(around, e, differing)
+            _add(outer, e, differing)
     return outcome.outputs
 
 

@@ -41,8 +41,8 @@ def filled(program: Program, types: Sequence[ArrayType], present: Sequence[bool]
     outputs = iter(program.outputs)
     blanks = [blank(t) for t, g in zip(types, present, strict=True) if not g]
     zeros = iter(blanks)
-    every = [next(outputs) if g else next(zeros).outputs[0] for g in present]
-    return program.update(equations=[*program.equations, *blanks], outputs=every)
+    outputs_or_zeros = [next(outputs) if g else next(zeros).outputs[0] for g in present]
+    return program.update(equations=[*program.equations, *blanks], outputs=outputs_or_zeros)
 
 
 def with_inputs(program: Program, inputs: Iterable[Var]) -> Program:

@@ -195,9 +195,9 @@ class Stage(Trace):
 
         What has no derivative may: integers, and what is computed from constants alone.
         """
-        every = NOWHERE.union(*[a.type.varying for a in inputs])
+        all_axes = NOWHERE.union(*[a.type.varying for a in inputs])
         for a in inputs:
-            missing = every - a.type.varying
+            missing = all_axes - a.type.varying
             if missing and dtypes.is_inexact(a.type.dtype) and not self._is_constant(a):
                 kinds = ", ".join([str(b.type) for b in inputs])
                 axes = tuple(sorted(map(str, missing)))

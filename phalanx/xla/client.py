@@ -53,19 +53,19 @@ def plugin_of(client: Any) -> str | None:
 @functools.cache
 def _preferred() -> Any:
     """The client of the first platform that is asked for, or of the best that there is."""
-    asked = _asked()
-    for name in asked:
+    requested = _requested_platforms()
+    for name in requested:
         why = _absence(name)
         if why:
             raise DeviceError(
                 f"Unable to initialize backend {name!r}: {why} (set JAX_PLATFORMS='' to "
                 "automatically choose an available backend)"
             )
-    name = asked[0] if asked else _best()
+    name = requested[0] if requested else _best()
     try:
         client = _named(name)
     except DeviceError as e:
-        if asked:
+        if requested:
             raise
         raise DeviceError(
             f"{str(e).rstrip('.')}. To compute on the CPU all the same, set JAX_PLATFORMS=cpu in "
@@ -75,14 +75,14 @@ def _preferred() -> Any:
     return client
 
 
-def _asked() -> list[str]:
+def _requested_platforms() -> list[str]:
     platforms = config.platforms or ""
     return [_canonical(n.strip()) for n in platforms.split(",") if n.strip()]
 
 
 def are_cpus() -> bool:
     """Whether the devices that are used are those of CPUs, which no plugin brings."""
-    return {*(_asked() or [_best()])} == {"cpu"}
+    return {*(_requested_platforms() or [_best()])} == {"cpu"}
 
 
 def _best() -> str:
@@ -150,8 +150,8 @@ def local_device_ids(process: OfHost) -> Sequence[int] | None:
     Raises:
         ConfigError: they cannot be dealt out.
     """
-    asked = _asked()
-    names = [n for n in asked or _HARDWARE if n in _HARDWARE and _absence(n) is None]
+    requested = _requested_platforms()
+    names = [n for n in requested or _HARDWARE if n in _HARDWARE and _absence(n) is None]
     if not names:
         return None
     if names[0] == "tpu":
@@ -162,7 +162,7 @@ def local_device_ids(process: OfHost) -> Sequence[int] | None:
             "takes all chips; start one process on each machine, or say in TPU_VISIBLE_CHIPS and "
             "TPU_PROCESS_BOUNDS which are whose"
         )
-    own = _asked_to_see(names[0])
+    own = _visible_devices(names[0])
     if own is not None:
         mine = process.local_device_ids(len(own), are_assigned=True)
         return None if mine is None else [own[i] for i in mine]
@@ -400,8 +400,8 @@ def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:
     if name in GPUS:
         options |= _of_their_memory()
         options["platform_name"] = name
-        asked = _asked_to_see(name)
-        options |= {} if asked is None else {"visible_devices": list(asked)}
+        visible = _visible_devices(name)
+        options |= {} if visible is None else {"visible_devices": list(visible)}
         options |= gpu_arguments()
     return options | (config.pjrt_client_create_options or {}), distributed_client()
 
@@ -433,7 +433,7 @@ _CLIENT_VARIABLES: Final = {
 }  # fmt: skip
 
 
-def _asked_to_see(name: str) -> Sequence[int] | None:
+def _visible_devices(name: str) -> Sequence[int] | None:
     """Those of the GPUs that the user lets this process see, if not all."""
     return getattr(config, f"{name}_visible_devices")
 

@@ -51,9 +51,9 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
         return described
     mmap_limit.leave_some(len(devices))
     if lowered.plan.independent:
-        result, every = _load_on_each(lowered, devices, options)
+        result, on_each = _load_on_each(lowered, devices, options)
         large = _exceeds_the_host(lowered, result.loaded)
-        executable = TooLarge(lowered, result.loaded) if large else Independent(lowered, every)
+        executable = TooLarge(lowered, result.loaded) if large else Independent(lowered, on_each)
     else:
         result = _load(lowered, devices, options)
         large = _exceeds_the_host(lowered, result.loaded)

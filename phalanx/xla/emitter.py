@@ -251,10 +251,10 @@ class Emitter:
         """A context manager: what is written inside comes from ``location``."""
         return self.place(location, ir.Location.current)
 
-    def place(self, location: Location | None, around: Any) -> ir.Location:
-        """``location`` as operations carry it; ``around`` where there is none."""
+    def place(self, location: Location | None, default: Any) -> ir.Location:
+        """``location`` as operations carry it; ``default`` where there is none."""
         if location is None:
-            return around
+            return default
         # To compare locations takes their lines, and a line takes long to find.
         key = id(location.code), location.lasti, location.scope
         pair = self._places.get(key)

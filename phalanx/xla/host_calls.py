@@ -123,6 +123,6 @@ class HostCallEmitter(RegionAxesEmitter):
     def _of_first_device(self, x: ir.Value, along: Sequence[str]) -> ir.Value:
         shape, rows = self.type(x).shape, self.rows_along(along)
         one = self.reshape(x, (1, *shape))
-        every = self.all_gather(one, 0, rows, (len(rows[0]), *shape))
+        gathered = self.all_gather(one, 0, rows, (len(rows[0]), *shape))
         ends = (0,) * (1 + len(shape)), (1, *shape), (1,) * (1 + len(shape))
-        return self.reshape(self.slice(every, *ends), shape)
+        return self.reshape(self.slice(gathered, *ends), shape)

@@ -98,17 +98,17 @@ def build(
             b.order = order or b.order
             b.symbolic = any([symbolic(t.shape) for t in in_types])
             _count_partitions(b, module)
-            inside = [plan.padded(t, x) for t, x in _with_specs(in_types, plan.in_specs)]
-            outside = [plan.padded(t, x) for t, x in _with_specs(out_types, plan.out_specs)]
-            main = _main(b, inside, outside, donate)
+            padded_ins = [plan.padded(t, x) for t, x in _with_specs(in_types, plan.in_specs)]
+            padded_outs = [plan.padded(t, x) for t, x in _with_specs(out_types, plan.out_specs)]
+            main = _main(b, padded_ins, padded_outs, donate)
 
         def body(_: Builder, *values: ir.Value) -> list[ir.Value]:
             b.measure(in_types, values)
             unpadded = [b.unpadded(v, t.shape) for v, t in zip(values, in_types, strict=True)]
             results = emit(b, *unpadded)
-            return [b.padded(r, t.shape) for r, t in zip(results, outside, strict=True)]
+            return [b.padded(r, t.shape) for r, t in zip(results, padded_outs, strict=True)]
 
-        b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
+        b.fill(main.regions[0], [b.tensor_of(t) for t in padded_ins], body, "func.return")
         b.forget_lengths(module)
         if plan.axes:
             found = b.outer_first(name)

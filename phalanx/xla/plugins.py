@@ -104,8 +104,8 @@ def _of_libtpu() -> Iterator[Plugin]:
 
 def _in(places: Sequence[Path]) -> Iterator[Plugin]:
     for folder in dict.fromkeys(places):
-        every = [name for name in _names_in(folder) if name.endswith(".so")]
-        libraries = [name for name in every if "plugin" in name] or every
+        shared_libraries = [name for name in _names_in(folder) if name.endswith(".so")]
+        libraries = [name for name in shared_libraries if "plugin" in name] or shared_libraries
         if libraries:
             family = _FAMILIES.fullmatch(folder.name)
             name = family[1] if family else folder.name.removeprefix("xla_")

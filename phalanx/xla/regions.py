@@ -338,8 +338,8 @@ class RegionEmitter(StructuralEmitter):
     def inline(self, program: Program, *values: Value) -> list[Value]:
         pairs = zip(program.inputs, values, strict=True)
         env: dict[Any, Value] = {v: self.builder.summed_as(v.type, x) for v, x in pairs}
-        outer, around = self.equation, ir.Location.current
-        places = groupby(program.equations, lambda e: self.place(e.location, around))
+        outer, current = self.equation, ir.Location.current
+        places = groupby(program.equations, lambda e: self.place(e.location, current))
         for place, equations in places:
             with place:
                 for equation in equations:

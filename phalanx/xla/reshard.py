@@ -90,8 +90,8 @@ Bounds = tuple[tuple[int, int], ...]  # of what is taken, or where it goes, alon
 
 def _bounds(slices: Sequence[Any], shape: Sequence[int]) -> Bounds:
     explicit = [s for s in slices if s is not ...]
-    every = [*explicit, *[slice(None)] * (len(shape) - len(explicit))]
-    return tuple(s.indices(n)[:2] for s, n in zip(every, shape, strict=True))
+    per_dimension = [*explicit, *[slice(None)] * (len(shape) - len(explicit))]
+    return tuple(s.indices(n)[:2] for s, n in zip(per_dimension, shape, strict=True))
 
 
 def _cut(raw: Any, part: ArrayType, pieces: tuple[Bounds, ...], device: Any) -> Sequence[Any]:

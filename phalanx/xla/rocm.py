@@ -54,8 +54,8 @@ def data_directory() -> str | None:
 
 
 def _folder_of(name: str) -> str | None:
-    every = (root / below for root in _roots() for below in _BELOW)
-    folder = next((f for f in every if (f / name).exists()), None)
+    candidates = (root / below for root in _roots() for below in _BELOW)
+    folder = next((f for f in candidates if (f / name).exists()), None)
     if folder is None:  # versions of LLVM keep it in folders of their own
         found = (f.parent for root in _roots() for f in root.glob(f"lib/llvm/lib/**/{name}"))
         folder = next(found, None)
@@ -65,5 +65,5 @@ def _folder_of(name: str) -> str | None:
 def _roots() -> Iterator[Path]:
     """Where ROCm may be: as the user says, in its package, where the system has it."""
     named = os.environ.get("ROCM_PATH")
-    every = [Path(named)] if named else [*folders("rocm"), _SYSTEM]
-    return (root for root in every if (root / "lib").is_dir())
+    candidates = [Path(named)] if named else [*folders("rocm"), _SYSTEM]
+    return (root for root in candidates if (root / "lib").is_dir())

@@ -116,11 +116,13 @@ def _named(name: str, described: Mapping[str, str]) -> str:
     'b'
     """
     plain = name.casefold().removeprefix("nvidia ")
-    every = {d.casefold().removeprefix("nvidia "): d for d in described}
-    found = [plain] if plain in every else [d for d in every if plain and plain in d]
+    by_plain_name = {d.casefold().removeprefix("nvidia "): d for d in described}
+    found = (
+        [plain] if plain in by_plain_name else [d for d in by_plain_name if plain and plain in d]
+    )
     if len(found) == 1:
-        return described[every[found[0]]]
-    near = [every[d] for d in found] or sorted(described)
+        return described[by_plain_name[found[0]]]
+    near = [by_plain_name[d] for d in found] or sorted(described)
     lacks = f"target_config={name!r} does not say" if name else "this machine has no GPU, so say"
     raise DeviceError(
         f"get_topology_desc: {lacks} which one is meant. The plugin knows "

@@ -56,7 +56,7 @@ def _calls(subject: Subject, program: Program, loop: Loop | None) -> Iterator[Fi
         inside = None if CHOICE in frame.ins else loop
         if isinstance(frame.runs, Loop) and not _is_short(frame.runs):
             inside = frame.runs
-        for p in frame.every:
+        for p in frame.subprograms:
             yield from _calls(subject, p, inside)
 
 

@@ -115,8 +115,8 @@ def _eliminate(
 
 def _substitute(x1: Any, x2: Any, on: Any, above: Any, second: Any, right: Any) -> list[Any]:
     """This row of the solution, after the two below it."""
-    beside = add(mul(_wide(above, right), x1), mul(_wide(second, right), x2))
-    x = div(sub(right, beside), _wide(on, right))
+    solved = add(mul(_wide(above, right), x1), mul(_wide(second, right), x2))
+    x = div(sub(right, solved), _wide(on, right))
     return [x, x1, x]
 
 

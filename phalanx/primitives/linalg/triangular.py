@@ -120,11 +120,11 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, left: bool, **params
         return _lanes(axis, values, dims, left=left, **params)
     # One matrix for all lanes: each lane is more columns of b, or more rows.
     ndim = typeof(b).ndim - 1
-    beside = ndim - 1 if left else ndim - 2
-    b = move(b, db, beside)
-    pair = typeof(b).shape[beside : beside + 2]
-    x = triangular_solve(a, merge_dims(b, beside), left=left, **params)
-    return split_dim(x, beside, pair), beside
+    lanes_dim = ndim - 1 if left else ndim - 2
+    b = move(b, db, lanes_dim)
+    pair = typeof(b).shape[lanes_dim : lanes_dim + 2]
+    x = triangular_solve(a, merge_dims(b, lanes_dim), left=left, **params)
+    return split_dim(x, lanes_dim, pair), lanes_dim
 
 
 _lanes = batch_in_front(lambda: triangular_solve)

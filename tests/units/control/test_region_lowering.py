@@ -79,7 +79,8 @@ def test_operands_are_laid_out_as_the_region_wants_them(shape):
     (x, y), mesh = shape, grid(shape, ("x", "y"))
     program = product(mesh)
     ins = program.input_types
-    plan, _ = make_plan(program, [from_host(np.zeros(t.shape, F)).sharding for t in ins])
+    shardings = [from_host(np.zeros(t.shape, F)).sharding for t in ins]
+    plan = make_plan(program, shardings).plan
     if COUNT > 1:
         assert [s.tiles + (1,) * (2 - len(s.tiles)) for s in plan.in_shardings] == [(x, y), (y, 1)]
     assert not plan.independent  # it communicates

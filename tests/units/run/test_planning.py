@@ -27,8 +27,8 @@ def on(*numbers, tiles=(), committed=True):
 
 
 def planned(program, *shardings, places=None):
-    plan, committed = make_plan(program, shardings, places)
-    return [DEVICES.index(d) for d in plan.devices], committed
+    planning = make_plan(program, shardings, places)
+    return [DEVICES.index(d) for d in planning.plan.devices], planning.committed
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_constraint_inside_says_so_too():
 
 
 def test_what_is_known_of_layouts_is_told_and_the_rest_is_open():
-    plan, _ = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()])
+    plan = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()]).plan
     assert [n for _, n in plan.axes] == [2]
     assert plan.in_specs == (P(plan.axes[0][0]), None)
     assert plan.out_specs == (None,)
     places = RequestedShardings((None, None), (on(0, 1, tiles=(1, 2)),))
-    plan, _ = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()], places)
+    plan = make_plan(ADD, [on(0, 1, tiles=(2,)), default_sharding()], places).plan
     assert plan.out_specs == (P(None, plan.axes[0][0]),)
 
 
@@ -82,7 +82,7 @@ def test_meshes_of_the_users_are_the_axes():
     rows = NamedSharding(mesh, P(None, "b"))
     x = np.ones((2, 3), np.float32)
     program = ph.make_program(lambda x: x + 1)(x)
-    plan, _ = make_plan(program, [rows])
+    plan = make_plan(program, [rows]).plan
     assert [n for _, n in plan.axes if n > 1] == [3]
     assert plan.devices == tuple(DEVICES[:3])
 

@@ -9,7 +9,7 @@ from hypothesis import given
 
 import phalanx
 from phalanx.base import registry, tree
-from phalanx.base.exact import leaf_finder
+from phalanx.base.codegen_flatten import flatten_function
 
 Pair = collections.namedtuple("Pair", "x y")
 LEAVES = st.integers(0, 5)
@@ -59,13 +59,13 @@ def changed(t):
 def test_trees_of_the_usual_containers_can_be_compared():
     """The laws below say nothing of trees for which there is no finder."""
     for t in ({"a": [1, (2, Pair(3, None))]}, {}, [], (), 1):
-        assert leaf_finder(t) is not None and leaf_finder(t)(t) == tree.leaves(t)
+        assert flatten_function(t) is not None and flatten_function(t)(t) == tree.leaves(t)
 
 
 @given(TREES)
 def test_leaves_are_those_of_flattening(t):
     for example in (t, shared(t)):
-        leaves = leaf_finder(example)
+        leaves = flatten_function(example)
         if leaves is not None:
             numbered = tree.unflatten(
                 tree.structure(example), range(tree.structure(example).num_leaves)
@@ -76,7 +76,7 @@ def test_leaves_are_those_of_flattening(t):
 @given(TREES)
 def test_another_kind_of_dict_anywhere_is_another_structure(t):
     for example in (t, shared(t)):
-        leaves = leaf_finder(example)
+        leaves = flatten_function(example)
         for other in changed(example):
             assert tree.structure(other) != tree.structure(example)
             assert leaves is None or leaves(other) is None
@@ -84,7 +84,7 @@ def test_another_kind_of_dict_anywhere_is_another_structure(t):
 
 @given(TREES, TREES)
 def test_two_trees_agree_where_their_structures_do(first, second):
-    leaves = leaf_finder(first)
+    leaves = flatten_function(first)
     if leaves is not None:
         found = leaves(second)
         same = tree.structure(first) == tree.structure(second)
@@ -98,11 +98,11 @@ def test_two_trees_agree_where_their_structures_do(first, second):
     "t", [[collections.OrderedDict(a=1)], {"a": (collections.defaultdict(int), 1)}]
 )
 def test_what_cannot_be_compared_is_refused(t):
-    assert leaf_finder(t) is None
+    assert flatten_function(t) is None
 
 
 def test_what_a_class_keeps_beside_the_leaves_is_compared():
-    leaves = leaf_finder([registry.Partial(min, 1), None])
+    leaves = flatten_function([registry.Partial(min, 1), None])
     assert leaves([registry.Partial(min, 2), None]) == [2]
     assert leaves([registry.Partial(max, 2), None]) is None
     assert leaves([registry.Partial(min, 2), 3]) is None
@@ -111,5 +111,5 @@ def test_what_a_class_keeps_beside_the_leaves_is_compared():
 
 def test_a_tree_may_be_deeper_than_python_can_call():
     deep = functools.reduce(lambda inner, _: (inner,), range(900), 1.0)
-    assert leaf_finder(deep) is None
+    assert flatten_function(deep) is None
     assert tree.leaves(phalanx.jit(lambda x: x)(deep)) == [1.0]

@@ -16,13 +16,13 @@ from phalanx.base.kinds import class_of
 _NOT_COMPARED = (OrderedDict, defaultdict)  # they have an order, or options, of their own
 
 
-def leaf_finder(example: Any) -> Callable[[Any], list[Any] | None] | None:
+def flatten_function(example: Any) -> Callable[[Any], list[Any] | None] | None:
     """The function from trees like ``example`` to their leaves, and from all others to None.
 
     Where the example has a leaf, what a tree has there is not looked into. None if the example
     holds what cannot be compared, or is so deep that only jaxlib can walk it.
 
-    >>> pairs = leaf_finder({"a": (1, 2)})
+    >>> pairs = flatten_function({"a": (1, 2)})
     >>> pairs({"a": (3, 4)}), pairs({"a": [3, 4]}), pairs(OrderedDict(a=(3, 4)))
     ([3, 4], None, None)
     """

@@ -11,7 +11,7 @@ from msgspec import StructMeta
 MODULES: dict[int, str] = {}  # by id, of what is known by a public place: what module defines it
 
 
-def known_by(place: str, name: str, value: Any) -> None:
+def set_module(place: str, name: str, value: Any) -> None:
     """Let a function or class of ours be known by the public ``place`` where users find it.
 
     That is what ``repr``, pickles and tracebacks name then, and not the module that it is in. A

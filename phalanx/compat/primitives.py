@@ -27,7 +27,7 @@ from phalanx.core import primitive as core
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.platforms import names_of
-from phalanx.core.primitive import ZERO, Execution, Linear, UserRules, ZeroDerivative
+from phalanx.core.primitive import ZERO, DualRule, Execution, Linear, NoRule, UserRules
 from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
 from phalanx.lax.layout import in_place
@@ -281,7 +281,7 @@ class Rules(MutableMapping[ForeignPrimitive, Callable[..., Any]]):
 def _jvp_of(prim: Operation) -> Callable[..., Any] | None:
     """What takes primals and tangents, as ``ad.primitive_jvps`` has it."""
     declared = prim.declaration
-    if not (callable(declared.linearize) or isinstance(declared.linearize, ZeroDerivative)):
+    if declared.linearize is None or isinstance(declared.linearize, NoRule):
         return None
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -392,10 +392,11 @@ def _declared(prim: ForeignPrimitive) -> core.Primitive:
         f"user.{prim.name}",
         rules.type,
         rules.lower,
+        linearize=DualRule(rules.differentiate),
         transpose=rules.transpose,
         batch=rules.batch,
         multi=prim.multiple_results,
-        user_rules=UserRules(rules.differentiate),
+        user_rules=UserRules(),
         execution=Execution(run=rules.run) if prim.impl else Execution(),
         doc="an operation declared by tables",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import DualRule, Primitive
 from phalanx.core.program import Frame, Program
 
 Attributes = tuple[tuple[str, Any], ...]
@@ -36,8 +36,7 @@ composite: Primitive = with_subprograms(
     "composite",
     _lower,
     _frame,
-    linearize=as_call(call.rule("linearize")),
-    jvp=as_call(call.rule("jvp", call.subprograms)),
+    linearize=DualRule(as_call(call.rule("rule", call.linearize))),
     transpose=as_call(call.rule("transpose")),
     batch=as_call(call.rule("batch")),
     carry_state=as_call(call.rule("carry_state", call.effects)),

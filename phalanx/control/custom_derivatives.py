@@ -19,7 +19,7 @@ from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
 from phalanx.control.result_dims import ResultDims, program_on_lanes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Execution, NoRule, Primitive, Rule, UserRules
+from phalanx.core.primitive import ZERO, DualRule, Execution, Primitive, Rule, UserRules
 from phalanx.core.program import Frame, Program, Var
 from phalanx.core.runs import Marks
 from phalanx.core.trace import Trace, Tracer, carried, current, trace_of
@@ -252,11 +252,11 @@ def with_rules(
         name,
         lower_call,
         _frame,
-        linearize=NoRule("its derivative is that of the user's rule"),
+        linearize=DualRule(differentiate),
         transpose=transpose or as_call(call.rule("transpose")),
         batch=_batch_rule(name, itself, own_lanes),
         carry_state=_carry_state(itself),
-        user_rules=UserRules(differentiate),
+        user_rules=UserRules(),
         execution=Execution(run=run),
         doc=doc,
     )

@@ -14,7 +14,15 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
-from phalanx.control.forward import dense, linearized, paired, types_of
+from phalanx.control.forward import (
+    dense,
+    dual_rule,
+    jvp_rule,
+    linearize_rule,
+    linearized,
+    paired,
+    types_of,
+)
 from phalanx.control.result_dims import ResultDims, program_on_lanes
 from phalanx.control.reverse import transposed
 from phalanx.control.rules_on_lanes import (
@@ -124,6 +132,10 @@ def _batch(
 # ---- derivatives --------------------------------------------------------------------------------
 
 
+_call_jvp = jvp_rule(lambda: call)
+_call_linearize = linearize_rule(lambda: call)
+
+
 def _jvp(
     primals: tuple[Any, ...],
     tangents: Sequence[Any],
@@ -135,7 +147,7 @@ def _jvp(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     active = tuple([t is not ZERO for t in tangents])
     if any(active[: _all_consts(primals, rule, num_consts)]):
-        return call.rule("jvp", call.subprograms)(primals, tangents, program=program)
+        return _call_jvp(primals, tangents, program=program)
     pair = paired(frame_of_one(program=program), active)
     nonzero = _with_tangents(program, rule, pair.nonzero)
     both = _with_zero_tangents(pair.frame.programs[0], program, pair.nonzero, nonzero)
@@ -150,7 +162,7 @@ def _linearize(
     active: Marks, /, *primals: Any, program: Program, rule: LanesRule, num_consts: int
 ) -> Derivative:
     if any(active[: _all_consts(primals, rule, num_consts)]):
-        return call.rule("linearize")(active, *primals, program=program)
+        return _call_linearize(active, *primals, program=program)
     own = active[len(active) - rule.total :]
     in_tangents = all([m or not a for a, m in zip(own, rule.linear, strict=True)])
     # of a linear one, neither what is stored nor the second half depends on what it is linear in
@@ -260,8 +272,7 @@ custom_vmap: Primitive = with_subprograms(
     "custom_vmap",
     lower_call,
     _frame,
-    linearize=_linearize,
-    jvp=_jvp,
+    linearize=dual_rule(_linearize, _jvp),
     transpose=_transpose,
     batch=_batch,
     carry_state=as_call(call.rule("carry_state", call.effects)),

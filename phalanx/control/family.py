@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.control.forward import jvp_rule, linearize_rule
+from phalanx.control.forward import dual_rule, jvp_rule, linearize_rule
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.control.lanes import batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.primitive import (
     BatchRule,
+    DualRule,
     Effects,
     Execution,
     FrameRule,
@@ -47,8 +48,7 @@ def with_subprograms(
     lower: LowerRule,
     frame: FrameRule,
     *,
-    linearize: LinearizeRule | NoRule | None = None,
-    jvp: Rule | None = None,
+    linearize: LinearizeRule | DualRule | None = None,
     transpose: TransposeRule | NoRule | None = None,
     batch: BatchRule | None = None,
     carry_state: Rule | None = None,
@@ -70,16 +70,18 @@ def with_subprograms(
     def itself() -> Primitive:
         return prim
 
+    if not isinstance(linearize, DualRule):
+        linearize = dual_rule(linearize or linearize_rule(itself), jvp_rule(itself))
     prim = Primitive(
         name,
         type_rule,
         lower,
-        linearize=linearize or linearize_rule(itself),
+        linearize=linearize,
         transpose=transpose or transpose_rule(itself),
         batch=batch or batch_rule(itself),
         vary=vary,
         multi=True,
-        subprograms=SubPrograms(frame, jvp or jvp_rule(itself), decides, whole),
+        subprograms=SubPrograms(frame, decides, whole),
         effects=Effects(carry_state=carry_state or _carry_state(itself)),
         user_rules=user_rules,
         on_devices=on_devices,

@@ -1,4 +1,8 @@
-"""Forward derivatives of operations with sub-programs: in two halves, or both at once."""
+"""Forward derivatives of operations with sub-programs: in two halves, or both at once.
+
+Where both are wanted at once, the two halves would each run a sub-program, and between them store
+what it computes.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,25 @@ from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule, selected, with_zeros
+from phalanx.core.primitive import (
+    ZERO,
+    Derivative,
+    DualRule,
+    LinearizeRule,
+    Primitive,
+    Rule,
+    selected,
+    with_zeros,
+)
 from phalanx.core.program import Atom, Frame, Program, Var
 from phalanx.core.roles import CARRY, FIXED, Role
 from phalanx.core.runs import Marks
+from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
 from phalanx.primitives.basis import instantiate
 from phalanx.transforms.dce import live_equations
 from phalanx.transforms.effects import silent
-from phalanx.transforms.linearize import Linearized, jvp_program, linearize_program
+from phalanx.transforms.linearize import Dual, Linearized, jvp_program, linearize_program
 from phalanx.transforms.simplify import depending, filled, fixpoint, with_inputs, without_effects
 from phalanx.transforms.stage import evaluate
 
@@ -49,6 +63,22 @@ def types_of(operands: Sequence[Any]) -> list[ArrayType]:
 def dense(tangents: Sequence[Any], types: Sequence[ArrayType], active: Marks) -> list[Any]:
     """The tangents of the ``active`` operands; zeros where one gets its tangent in a later run."""
     return [instantiate(t, kind) for t, kind, a in zip(tangents, types, active, strict=True) if a]
+
+
+def dual_rule(linearize: LinearizeRule, jvp: Rule) -> DualRule:
+    """``jvp`` where primals and tangents are computed in one trace, ``linearize`` elsewhere.
+
+    ``jvp`` takes primals, tangents and parameters, to the results and their tangents.
+    """
+
+    def rule(dual: Dual, /, *operands: Any, **params: Any) -> tuple[Any, Any]:
+        primals, tangents = zip(*[dual.split(x) for x in operands], strict=True)
+        if dual.tangents is not dual.parent:
+            return dual.in_halves(linearize, primals, tangents, params)
+        with entering(dual.tangents):
+            return jvp(primals, tangents, **params)
+
+    return DualRule(rule)
 
 
 # ---- both halves at once ------------------------------------------------------------------------

@@ -119,6 +119,24 @@ class NoRule(Struct, frozen=True):
     why: str
 
 
+class DualRule(Struct, frozen=True):
+    """In place of a linearize rule: one that is given the trace that takes the derivative.
+
+    What such a rule does belongs to more than one trace: to that of the primals, to that of the
+    tangents, and, for values that a user's function closes over, to ``dual`` itself.
+
+    Args:
+        rule: ``(dual, *operands, **params)``, with the operands as ``dual`` sees them, to the
+            results and their tangents.
+
+    >>> from phalanx.control.call import call
+    >>> type(call.linearize).__name__
+    'DualRule'
+    """
+
+    rule: Rule
+
+
 def no_results(*_: Any, **__: Any) -> tuple[()]:
     """The type rule, or the tangents, of an operation without results: an empty tuple."""
     return ()
@@ -259,16 +277,12 @@ class SubPrograms(Struct, frozen=True):
     Attributes:
         frame: ``(**params)`` to the sub-programs and the roles of operands and results. It names
             all parameters, with their types.
-        jvp: ``(primals, tangents, **params)`` to the results and their tangents, used in place
-            of ``linearize`` where both are wanted at once: the two halves would each run a
-            sub-program, and between them store what it computes.
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
         whole: whether all operands and results belong to what a compiler knows by name.
     """
 
     frame: FrameRule
-    jvp: Rule
     decides: Rule | None = None
     whole: bool = False
 
@@ -306,16 +320,10 @@ class UserRules(Struct, frozen=True):
     They may communicate over any named axis, and differently from the operation itself.
 
     Attributes:
-        differentiate: ``(dual, *operands, **params)`` to the results and their tangents, in place
-            of ``linearize``. It is given the trace that takes the derivative, and the operands as
-            that sees them, since what such a rule does belongs to more than one trace: to that of
-            the primals, to that of the tangents, and, for values that the function closes over,
-            to ``dual`` itself.
         answers_zeros: whether its transpose is asked also where no result has a cotangent: the
             rule may give something else than zeros.
     """
 
-    differentiate: Rule | None = None
     answers_zeros: bool = False
 
 
@@ -371,7 +379,8 @@ class Primitive(Struct, frozen=True, eq=False):
             'cuda' or 'rocm'.
         linearize: ``(active, *primals, **params)`` to the result and a linear function of
             tangents. ``active`` says of each operand whether it has a tangent, and one has; the
-            tangent of the others is ``ZERO``, and nothing need be computed for them.
+            tangent of the others is ``ZERO``, and nothing need be computed for them. Or a
+            ``DualRule``.
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
@@ -408,7 +417,7 @@ class Primitive(Struct, frozen=True, eq=False):
     type: TypeRule
     lower: LowerRule
     lower_on: Mapping[str, LowerRule] = field(default_factory=dict[str, LowerRule])
-    linearize: LinearizeRule | ZeroDerivative | NoRule | None = None
+    linearize: LinearizeRule | DualRule | ZeroDerivative | NoRule | None = None
     transpose: TransposeRule | NoRule | None = None
     batch: BatchRule | NoRule | None = None
     vary: Rule | None = None

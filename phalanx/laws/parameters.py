@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, Union, Unpack, get_args, get_origin, get_type_hints
 
 from phalanx.base.kinds import is_tuple
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import DualRule, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.laws.compare import PrimitiveError
 
@@ -60,18 +60,18 @@ def check_parameters(prim: Primitive) -> None:
 
 def _rules(prim: Primitive) -> Iterator[tuple[str, Rule]]:
     """What of a declaration is given the parameters, by name."""
-    inner = prim.subprograms
+    inner, linearize = prim.subprograms, prim.linearize
     every: dict[str, Any] = {
         **{f"lower_on {platform}": rule for platform, rule in prim.lower_on.items()},
         "type": prim.type, "lower": prim.lower,
-        "linearize": prim.linearize, "transpose": prim.transpose, "batch": prim.batch,
+        "linearize": linearize.rule if isinstance(linearize, DualRule) else linearize,
+        "transpose": prim.transpose, "batch": prim.batch,
         "vary": prim.vary, "windows": prim.elements.windows,
         "operations": prim.elements.operations,
         "named_axes": prim.named_axes and prim.named_axes.of,
         "finalize": prim.fold and prim.fold.finalize,
-        "frame": inner and inner.frame, "jvp": inner and inner.jvp, "decides": prim.decides,
+        "frame": inner and inner.frame, "decides": prim.decides,
         "effects": prim.effects.of, "carry_state": prim.effects.carry_state,
-        "differentiate": prim.user_rules and prim.user_rules.differentiate,
         "region": prim.on_devices.region, "requested_sharding": prim.on_devices.requested_sharding,
         "run": prim.execution.run, "on_host": prim.execution.on_host,
     }  # fmt: skip

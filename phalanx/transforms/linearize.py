@@ -17,7 +17,15 @@ from msgspec import Struct
 from phalanx.base.source import on_one_line
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.memoize import memoize_on
-from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative, selected, with_zeros
+from phalanx.core.primitive import (
+    ZERO,
+    DualRule,
+    LinearizeRule,
+    Primitive,
+    ZeroDerivative,
+    selected,
+    with_zeros,
+)
 from phalanx.core.program import Atom, Program
 from phalanx.core.trace import (
     InnerTrace,
@@ -92,22 +100,30 @@ class Dual(InnerTrace):
         pairs = [self.split(a) for a in args]
         primals = tuple([p for p, _ in pairs])
         tangents = [t for _, t in pairs]
-        active = tuple([t is not ZERO for t in tangents])
-        if True not in active or type(prim.linearize) is ZeroDerivative:
+        if all([t is ZERO for t in tangents]) or type(prim.linearize) is ZeroDerivative:
             return self.parent.process(prim, primals, params)
-        if prim.user_rules is not None and prim.user_rules.differentiate is not None:
-            out, tangent = prim.user_rules.differentiate(self, *args, **params)
-        elif prim.subprograms is not None and self.tangents is self.parent:
-            with entering(self.tangents):
-                out, tangent = prim.subprograms.jvp(primals, tangents, **params)
+        if isinstance(prim.linearize, DualRule):
+            out, tangent = prim.linearize.rule(self, *args, **params)
         else:
-            with on_one_line(), entering(self.parent):
-                out, linear = _rule(prim, primals, params)(active, *primals, **params)
-                with entering(self.tangents):
-                    tangent = linear(*tangents)
+            rule = _rule(prim, primals, params)
+            out, tangent = self.in_halves(rule, primals, tangents, params)
         if not prim.multi:
             return self.with_tangent(out, tangent)
         return tuple([self.with_tangent(o, t) for o, t in zip(out, tangent, strict=True)])
+
+    def in_halves(
+        self,
+        rule: LinearizeRule,
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        params: dict[str, Any],
+    ) -> tuple[Any, Any]:
+        """The results and their tangents by ``rule``, each half in its trace."""
+        active = tuple([t is not ZERO for t in tangents])
+        with on_one_line(), entering(self.parent):
+            out, linear = rule(active, *primals, **params)
+            with entering(self.tangents):
+                return out, linear(*tangents)
 
     def with_tangent(self, out: Any, tangent: Any) -> Any:
         """``out`` and its ``tangent``, which varies as ``out`` does.

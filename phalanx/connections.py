@@ -32,12 +32,10 @@ from phalanx.api.jax_attributes import install as install_attributes
 from phalanx.api.positions import sharding_of_type
 from phalanx.base.boundary import bound
 from phalanx.base.config import config
-from phalanx.base.dtypes import ScalarType
 from phalanx.control import mapped, spanned  # noqa: F401
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array, ArrayType
 from phalanx.numpy.at import Part
-from phalanx.numpy.creation import array
 from phalanx.numpy.methods import install
 from phalanx.numpy.refs import install as install_refs
 from phalanx.primitives import hypot, incomplete  # noqa: F401
@@ -48,7 +46,6 @@ from phalanx.spmd.shardings_of_types import mesh_spec_of
 ROOT.evaluate, ROOT.reshard = evaluate_eagerly, reshard_array
 ArrayType.to_sharding = staticmethod(sharding_of_type)
 ArrayType.of_sharding = staticmethod(mesh_spec_of)
-ScalarType.make = staticmethod(array)  # float32(3) is an array
 install(Array, numpy)
 install_refs()
 install_attributes()

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 
 from phalanx.base import wide
-from phalanx.base.boundary import hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
@@ -24,9 +23,6 @@ from phalanx.base.kinds import class_of, is_subclass, is_tuple
 from phalanx.base.lengths import Length
 from phalanx.base.numpy_kinds import is_dtype, is_ndarray
 from phalanx.base.source import user_location, warn_user
-
-if TYPE_CHECKING:  # which the face plugs in
-    from phalanx.core.types import Array
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -53,7 +49,7 @@ _FLOAT8 = tuple(
     )
 )
 NARROW_INTS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("int2", "int4", "uint2", "uint4"))
-_BF16 = BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 BOOL = np.dtype(bool)
 _SIGNED = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
 _UNSIGNED = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
@@ -62,7 +58,7 @@ _COMPLEX = tuple(map(np.dtype, ("complex64", "complex128")))
 
 INTEGERS = frozenset((*_SIGNED, *_UNSIGNED, *NARROW_INTS))
 FLOAT8 = frozenset(_FLOAT8)
-FLOATS = frozenset((*_FLOATS, _BF16, *_FLOAT8))
+FLOATS = frozenset((*_FLOATS, BFLOAT16, *_FLOAT8))
 COMPLEXES = frozenset(_COMPLEX)
 INEXACT = FLOATS | COMPLEXES
 ALL: frozenset[np.dtype] = INTEGERS | INEXACT | {BOOL, float0}
@@ -402,7 +398,7 @@ def to_complex(dtype: Any) -> np.dtype:
 # ---- questions about dtypes -----------------------------------------------------------------
 
 _CUSTOM_KINDS: dict[np.dtype, type] = {
-    **dict.fromkeys((*_FLOAT8, _BF16), np.floating),
+    **dict.fromkeys((*_FLOAT8, BFLOAT16), np.floating),
     **{dtype: np.unsignedinteger for dtype in NARROW_INTS if "uint" in dtype.name},
     **{dtype: np.signedinteger for dtype in NARROW_INTS if "uint" not in dtype.name},
 }
@@ -447,7 +443,7 @@ def _as_type(x: Any) -> Any:
 
 _NAMES: dict[np.dtype, str] = {
     BOOL: "b1",
-    _BF16: "bf16",
+    BFLOAT16: "bf16",
     float0: "float0",
     **{t: f"i{t.name[3:]}" for t in (*_SIGNED, *NARROW_INTS[:2])},
     **{t: f"u{t.name[4:]}" for t in (*_UNSIGNED, *NARROW_INTS[2:])},
@@ -637,114 +633,6 @@ def _check_wide(value: np.ndarray, dtype: np.dtype) -> None:
                 f"{dtype}, which holds {least} to {most}, at {user_location()}; set enable_x64 to "
                 "use 64-bit integers"
             )
-
-
-# ---- scalar types ---------------------------------------------------------------------------
-
-
-def _on_host(value: Any, dtype: np.dtype) -> Any:
-    return np.asarray(value, dtype)[()]
-
-
-class ScalarType(type):
-    """A dtype by name, such as ``phalanx.numpy.float32``, that also makes scalars.
-
-    It stands wherever a dtype is expected (``x.astype(float32)``, ``x.dtype == float32``), and
-    ``float32(3)`` is an array of shape () and that dtype. As a class, of which NumPy's scalars of
-    that dtype are instances, it stands in annotations, too: ``float32 | None``. A class derived
-    from it is the same dtype by another name, with what belongs to it.
-
-    Attributes:
-        dtype: the dtype, as NumPy has it.
-
-    >>> import phalanx.numpy as jnp
-    >>> jnp.ones(2, jnp.float16).dtype == jnp.float16, jnp.int8(3)
-    (True, Array(3, dtype=int8))
-    >>> class Color(jnp.uint8):
-    ...     RED = jnp.uint8(2)
-    >>> Color == jnp.uint8, Color.RED
-    (True, Array(2, dtype=uint8))
-    """
-
-    dtype: np.dtype
-    make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(_on_host)
-    """How a scalar is made of a value. The face of the package plugs arrays in."""
-
-    @hiding
-    def __call__(cls, x: Any = 0) -> Array:  # type: ignore[override]
-        """An array of this dtype.
-
-        Args:
-            x: what becomes one: a number, an array, or nested lists.
-
-        Returns:
-            An array of the shape of ``x``.
-        """
-        return ScalarType.make(x, cls.dtype)
-
-    def __instancecheck__(cls, x: object) -> bool:
-        return isinstance(x, cls.dtype.type)
-
-    def __eq__(cls, other: object) -> bool:
-        if isinstance(other, (np.dtype, type, str)):  # what may mean a dtype
-            try:
-                return cls.dtype == np.dtype(other)  # type: ignore[arg-type]
-            except TypeError:
-                return NotImplemented
-        return NotImplemented
-
-    def __hash__(cls) -> int:
-        return hash(cls.dtype.type)  # tables of others have NumPy's classes as keys
-
-    def __repr__(cls) -> str:
-        return f"{cls.__module__}.{cls.__name__}"
-
-
-_SCALAR_TYPE = """The dtype {name}: it stands wherever a dtype is expected, and makes arrays of it.
-
->>> import phalanx.numpy as jnp
->>> print(jnp.ones(2, jnp.{name}).dtype, jnp.{name}(1).dtype)
-{name} {name}
-"""
-_WIDE_TYPE = """The dtype {name}: it stands wherever a dtype is expected, and makes arrays of it.
-
-Arrays have it under the option ``enable_x64`` alone. Without that, those that are asked for in it
-have numbers of half the bits, and a warning says so.
-
->>> import phalanx, phalanx.numpy as jnp
->>> with phalanx.enable_x64():
-...     print(jnp.ones(2, jnp.{name}).dtype, jnp.{name}(1).dtype)
-{name} {name}
-"""
-
-
-def _scalar_type(dtype: np.dtype) -> ScalarType:
-    wide = dtype.itemsize > (8 if dtype.kind == "c" else 4)
-    doc = (_WIDE_TYPE if wide else _SCALAR_TYPE).format(name=dtype.name)
-    namespace = {"dtype": dtype, "__doc__": doc, "__module__": "phalanx.numpy"}
-    return ScalarType(dtype.name, (), namespace)
-
-
-bool_ = _scalar_type(BOOL)
-int2, int4, uint2, uint4 = map(_scalar_type, NARROW_INTS)
-int8, int16, int32, int64 = map(_scalar_type, _SIGNED)
-uint8, uint16, uint32, uint64 = map(_scalar_type, _UNSIGNED)
-(
-    float8_e3m4,
-    float8_e4m3,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float4_e2m1fn,
-) = map(_scalar_type, _FLOAT8)
-bfloat16 = _scalar_type(_BF16)
-float16, float32, float64 = map(_scalar_type, _FLOATS)
-complex64, complex128 = map(_scalar_type, _COMPLEX)
-int_, uint, float_, complex_ = int64, uint64, float64, complex128
-single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 
 def refuse_masked(x: Any) -> None:

@@ -214,7 +214,7 @@ def scaled_dot(
             )
         batch = tuple(range(rank - 2))
         dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
-    dtype = dtype_of(dtypes.bfloat16 if preferred_element_type is None else preferred_element_type)
+    dtype = dtype_of(dtypes.BFLOAT16 if preferred_element_type is None else preferred_element_type)
     assert dtype is not None
     x, y = (_scaled(a, s, dtype) for a, s in ((lhs, lhs_scale), (rhs, rhs_scale)))
     return dot_general(x, y, dimension_numbers, preferred_element_type=dtype)

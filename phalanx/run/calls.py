@@ -77,8 +77,10 @@ class LoadedProgram:
 
     def comparison(self, name_of_input: Callable[[int], str]) -> Comparison | None:
         """What processes compare before launches, if several launch it."""
-        executable = self.compared
-        return None if executable is None else Comparison(executable, self, name_of_input)
+        if self.compared is None:
+            return None
+        names = [name_of_input(n) for n in range(len(self.in_shardings))]
+        return Comparison(self.compared, names, self.rows, self.unused, self.captured)
 
 
 class CachedCall:

@@ -12,7 +12,7 @@ before some of those that follow.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from phalanx.spmd.named import unreduced_along
 if TYPE_CHECKING:
     from phalanx.processes.group import Differing, Group
     from phalanx.run.backend import Executable
-    from phalanx.run.calls import LoadedProgram
 
 hashlib = OnDemand("hashlib", "slow, and only several processes compare")
 _SAMPLE = 128  # elements
@@ -112,16 +111,22 @@ class Comparison:
 
     Args:
         executable: what is launched, over several processes.
-        program: what it was compiled from.
-        name_of_input: what messages call its inputs.
+        names: what messages call its inputs.
+        rows: the inputs of which each process has rows of its own, and in which dimension.
+        unused: the inputs that it does not need.
+        captured: the arrays over processes that it captured, by what messages call them.
     """
 
     def __init__(
-        self, executable: Executable, program: LoadedProgram, name_of_input: Callable[[int], str]
+        self,
+        executable: Executable,
+        names: Sequence[str],
+        rows: Mapping[int, int],
+        unused: frozenset[int],
+        captured: Mapping[str, DeviceArray],
     ) -> None:
-        self._executable, self._rows = executable, program.rows
-        self._unused, self._captured = program.unused, program.captured
-        self._names = [name_of_input(n) for n in range(len(program.in_shardings))]
+        self._executable, self._names, self._rows = executable, names, rows
+        self._unused, self._captured = unused, captured
         self._passed = False
 
     def __call__(self, operands: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.dtypes import ScalarType
+from phalanx.numpy.scalar_types import ScalarType
 from phalanx.xla import pytrees
 from phalanx.xla.pytrees import DictKey
 

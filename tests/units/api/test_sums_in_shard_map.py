@@ -282,11 +282,6 @@ def test_what_differs_is_not_reduced():
         shard_map(lambda x: x, in_specs=P("y"), out_specs=HAS)(X)
 
 
-def test_a_cast_needs_a_kind():
-    with pytest.raises(ValueError, match="'varying', 'reduced' or 'unreduced', got 'invarying'"):
-        shard_map(lambda x: lax.pcast(x, "y", to="invarying"), in_specs=P(), out_specs=P())(X)
-
-
 # ---- axes that are taken inside of others -------------------------------------------------------
 
 

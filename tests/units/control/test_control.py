@@ -63,52 +63,10 @@ def test_scan_of_half_a_step():
         lax.scan(lambda c, _: (c, None), 0, length=2.5)
 
 
-def test_second_derivatives_of_scan():
-    near(px.hessian(loss(scanned))(W, C, XS), px.hessian(loss(written_out))(W, C, XS))
-    near(
-        px.jacfwd(px.jacfwd(loss(scanned)))(W, C, XS),
-        px.hessian(loss(written_out))(W, C, XS),
-    )
-
-
-@pytest.mark.parametrize("in_axes", [(0, None, None), (None, 0, None), (None, None, 1), (0, 0, 0)])
-def test_lanes_of_scan(in_axes):
-    rng = np.random.default_rng(0)
-    shapes = [(), (), (5,)]
-    args = [
-        rng.normal(size=s if d is None else (*s[:d], 3, *s[d:])).astype("float32")
-        for s, d in zip(shapes, in_axes, strict=True)
-    ]
-    for f in (scanned, px.grad(loss(scanned), (0, 1, 2))):
-        g = written_out if f is scanned else px.grad(loss(written_out), (0, 1, 2))
-        lanes = [
-            g(*(a if d is None else np.take(a, i, d) for a, d in zip(args, in_axes, strict=True)))
-            for i in range(3)
-        ]
-        wanted = px.tree.map(lambda *ys: jnp.stack(ys), *lanes)
-        near(px.vmap(f, in_axes)(*args), wanted)
-        near(px.jit(px.vmap(f, in_axes))(*args), wanted)
-        near(px.pmap(f, in_axes=in_axes)(*args), wanted)
-
-
 def test_residuals_that_do_not_change_are_computed_once():
     program = str(px.make_program(px.grad(loss(scanned)))(W, C, XS))
     before, _, backwards = program.rpartition("scan[")
     assert " cos " in before and " cos " not in backwards
-
-
-@pytest.mark.spmd
-def test_collectives_inside_loops():
-    def lane(x):
-        def body(c, y):
-            return lax.pmean(c * y, "i") + c, lax.psum(y, "i")
-
-        return lax.scan(body, x[0], x)
-
-    x = np.random.default_rng(1).normal(size=(px.device_count(), 4)).astype("float32")
-    near(px.pmap(lane, "i")(x), px.vmap(lane, axis_name="i")(x))
-    total = lambda m: lambda x: jnp.sum(m(lane, axis_name="i")(x)[0])  # noqa: E731
-    near(px.grad(total(px.pmap))(x), px.grad(total(px.vmap))(x))
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3)])
@@ -177,17 +135,6 @@ def test_dynamic_loops_differentiate_forward():
     near(found, np.float32(wanted))
 
 
-def test_static_loops_differentiate_in_reverse():
-    near(px.grad(lambda x: power(x, 5))(1.3), px.grad(lambda x: power_in_python(x, 5))(1.3))
-    near(px.grad(px.grad(lambda x: power(x, 5)))(1.3),
-         px.grad(px.grad(lambda x: power_in_python(x, 5)))(1.3))  # fmt: skip
-
-
-def test_reverse_mode_through_a_dynamic_loop_says_what_to_use():
-    with pytest.raises(px.errors.MissingRule, match="use scan, or fori_loop with static bounds"):
-        px.grad(px.jit(power))(1.3, 5)
-
-
 # ---- branches ----
 
 BRANCHES = (lambda x, y: jnp.sin(x) * y, lambda x, y: x + y * y, lambda x, y: x * 0.0)
@@ -205,18 +152,6 @@ def test_branches_and_their_derivatives(i):
     for d in (px.grad(chosen, (1, 2)), px.jit(px.grad(chosen, (1, 2)))):
         near(d(i, 0.5, 2.0), px.grad(BRANCHES[i], (0, 1))(0.5, 2.0))
     near(px.hessian(chosen, (1, 2))(i, 0.5, 2.0), px.hessian(BRANCHES[i], (0, 1))(0.5, 2.0))
-
-
-@pytest.mark.parametrize("in_axes", [(0, 0, None), (None, 0, 0), (0, None, None)])
-def test_lanes_that_choose(in_axes):
-    args = [np.int32([0, 1, 2, 1]), np.float32([0.1, 0.2, 0.3, 0.4]), np.float32([1, 2, 3, 4])]
-    args = [a if d == 0 else a[1] for a, d in zip(args, in_axes, strict=True)]
-    for f in (chosen, px.grad(chosen, (1, 2))):
-        lanes = [
-            f(*(a[k] if d == 0 else a for a, d in zip(args, in_axes, strict=True)))
-            for k in range(4)
-        ]
-        near(px.vmap(f, in_axes)(*args), px.tree.map(lambda *ys: jnp.stack(ys), *lanes))
 
 
 def test_an_index_out_of_range_takes_the_nearest_branch():
@@ -326,34 +261,6 @@ def test_what_a_loop_runs_is_a_function(loop):
 def test_the_carry_takes_the_type_that_it_turns_into():
     carry, _ = lax.scan(lambda c, x: (c + x, None), 0, jnp.arange(3.0))
     assert carry.dtype == np.float32 and float(carry) == 3.0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: lax.scan(lambda c, x: ({"a": c["a"][:2]}, x), {"a": jnp.ones(3)}, jnp.ones(2)),
-         r"carry\['a'\] starts as f32\[3\] .*test_control.py:\d+.* returns f32\[2\]"),
-        (lambda: lax.while_loop(lambda x: x < 3, lambda x: x * 1.5, jnp.int32(1)),
-         r"carry starts as i32\[\] .* returns f32\[\]"),
-        (lambda: lax.while_loop(lambda x: x, lambda x: x, 1), r"must return one boolean"),
-        (lambda: lax.cond(1j, lambda: 1, lambda: 2), r"the predicate must be one boolean"),
-        (lambda: lax.cond(True, lambda: 1, lambda: (1, 2)), r"the same pytree structure"),
-        (lambda: lax.cond(True, lambda: jnp.ones(2), lambda: jnp.ones(3)), r"equal output types"),
-        (lambda: lax.scan(lambda c, x: c, 0, jnp.ones(2)), r"must return a pair"),
-    ],
-)  # fmt: skip
-def test_bodies_that_do_not_fit(call, message):
-    with pytest.raises(TypeError, match=message):
-        call()
-
-
-@pytest.mark.spmd
-def test_lanes_that_decide_together_may_communicate():
-    def lane(x):
-        return lax.cond(lax.pmax(x, "i") > 1, lambda: lax.psum(x, "i"), lambda: x)
-
-    x = np.arange(2.0, 2.0 + px.device_count(), dtype=np.float32)
-    near(px.pmap(lane, "i")(x), np.full_like(x, x.sum()))
 
 
 @pytest.mark.parametrize("count, functions", [(3, 1), (9, 2)])

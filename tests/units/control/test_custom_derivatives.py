@@ -259,13 +259,6 @@ def test_more_lanes_than_devices():
         near(px.pmap(f, "i")(x), px.vmap(f, axis_name="i")(x))
 
 
-def test_a_rule_that_differs_between_lanes_although_the_function_does_not():
-    f = px.custom_jvp(lambda x: lax.pmean(x, "i"))
-    f.defjvp(lambda p, t: (f(*p), t[0]))
-    with pytest.raises(TypeError, match="the same in all lanes of axis 'i'"):
-        px.grad(lambda x: jnp.sum(px.jit(px.vmap(f, axis_name="i"))(x)))(X)
-
-
 # ---- effects ------------------------------------------------------------------------------------
 
 

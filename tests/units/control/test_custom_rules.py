@@ -150,8 +150,6 @@ def test_one_rule_for_each_argument():
     )
     found = px.grad(f, (0, 1, 2))(3.0, {"a": 5.0}, 7.0)
     near(found, (70.0, {"a": 21.0}, 0.0))
-    with pytest.raises(TypeError, match="nondifferentiable"):
-        px.custom_jvp(lambda n, x: x, nondiff_argnums=0).defjvps(None)
 
 
 # ---- symbolic zeros -----------------------------------------------------------------------------

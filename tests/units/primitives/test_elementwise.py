@@ -154,10 +154,6 @@ def test_clamp_routes_the_derivative():
     assert slope(ops.clamp, 0.0, 5.0, 3.0) == [0.0, 0.0, 1.0]
 
 
-def test_stop_gradient():
-    assert slope(lambda x: ops.mul(x, ops.stop_gradient(x)), 3.0) == [3.0]
-
-
 def test_derivatives_of_complex_functions_that_are_not_holomorphic():
     z, t = np.array([3 + 4j, 1 - 2j]), np.array([1j, 1 + 1j])
     for op in (ops.abs, ops.sign, ops.real, ops.imag, ops.conj):

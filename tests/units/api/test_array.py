@@ -161,11 +161,16 @@ def test_operators_with_numpy_on_the_left_give_arrays(x):
 
 # ---- indexing -----------------------------------------------------------------------------------
 
-# What no index that is drawn (tests/oracles/test_numpy_indexing.py) is made of.
 INDICES = [
-    np.int32(1), ..., None, (), (0, []), HOST > 11, (slice(None), [0, 2]),
-    (slice(None), (2, 0), [0, 1]), ([[0], [1]], ..., range(2)), (..., [True, False, True, False]),
-    (slice(None), np.array([True, False, True])),
+    0, -1, np.int32(1), slice(None), slice(1, None), slice(None, None, -1), slice(2, 0, -1),
+    (0, 1), (0, 1, 2), (slice(None), 1), (slice(None), slice(0, 2), slice(None, None, 2)),
+    ..., (..., 0), (0, ..., 1), None, (slice(None), None, 1), (),
+    np.array([1, 0, 1]), np.array([[0, 1], [1, 1]]), (slice(None), np.array([0, 2])),
+    (np.array([0, 1]), np.array([2, 0])), (np.array([0, 1]), slice(None), np.array([3, 1])),
+    (np.array([[0], [1]]), np.array([0, 2])),
+    HOST > 11, np.array([True, False]), (slice(None), np.array([True, False, True])),
+    (slice(None), [0, 2]), (slice(None), (2, 0), [0, 1]), ([[0], [1]], ..., range(2)),
+    (..., [True, False, True, False]), (0, []),
 ]  # fmt: skip
 
 

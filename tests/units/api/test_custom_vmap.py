@@ -52,24 +52,6 @@ def test_the_rule_vectorizes():
     assert seen[-1] == (3, [{"x": True}, False], (3, 1), ())
 
 
-def test_the_rule_is_vectorized_by_outer_axes():
-    f = tripled([])
-    out = phalanx.vmap(phalanx.vmap(f))(np.stack([X, X]), np.ones((2, 3), np.float32))
-    np.testing.assert_array_equal(out[0], [3 * (X + 1)] * 2)
-
-
-def test_derivatives_are_those_of_the_function_and_on_lanes_those_of_the_rule():
-    f = tripled([])
-    assert phalanx.grad(lambda x: f(x, 1.0)[0])(2.0) == 1
-    np.testing.assert_array_equal(
-        phalanx.grad(lambda x: phalanx.vmap(f)(x, X)[0].sum())(X), np.full(3, 3)
-    )
-    np.testing.assert_array_equal(
-        phalanx.jvp(lambda x: phalanx.vmap(f)(x, X)[0], (X,), (X,))[1], 3 * X
-    )
-    np.testing.assert_array_equal(phalanx.vmap(phalanx.grad(lambda x: f(x, x)[0]))(X), [6] * 3)
-
-
 def test_what_the_rule_closes_over():
     @phalanx.jit
     def whole(x, w):

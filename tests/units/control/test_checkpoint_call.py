@@ -239,74 +239,11 @@ def test_forward_mode_computes_nothing_again():
 # ---- with everything else -----------------------------------------------------------------------
 
 
-def test_lanes_of_derivatives_and_derivatives_of_lanes():
-    f, g = layer, px.checkpoint(layer, policy=P.dots_saveable)
-    near(px.vmap(slope(g), (0, None))(ROWS, X), px.vmap(slope(f), (0, None))(ROWS, X))
-    over = lambda f: px.vmap(f, (0, None))  # noqa: E731
-    near(slope(over(g))(ROWS, X), slope(over(f))(ROWS, X))
-
-
-def test_higher_derivatives():
-    scalar = lambda f: lambda x: jnp.sum(f(W, x) ** 2)  # noqa: E731
-    f, g = scalar(layer), scalar(px.checkpoint(px.checkpoint(layer, policy=P.dots_saveable)))
-    wanted = px.jit(px.jacfwd(px.jacfwd(f)))(X)
-    near(px.jit(px.hessian(g))(X), wanted)
-    near(px.jit(px.jacrev(px.grad(g)))(X), wanted)
-
-
-def test_branches_and_loops():
-    def inside(wrap):
-        part = wrap(lambda a: jnp.sin(a) * a)
-
-        def f(w, x):
-            y = lax.cond(x[0] > 100, lambda a: a, lambda a: part(a @ w), x)
-            return lax.fori_loop(0, 3, lambda i, c: part(c), y)
-
-        return f
-
-    near(slope(inside(px.checkpoint))(W, X), slope(inside(lambda f: f))(W, X))
-
-    def counted(wrap):
-        part = wrap(jnp.sin)
-        step = lambda s: (s[0] + 1, part(s[1]))  # noqa: E731
-        return lambda x: lax.while_loop(lambda s: s[0] < 3, step, (0, x))
-
-    forward = lambda f: px.jvp(lambda x: f(x)[1], (X,), (X,))  # noqa: E731
-    near(forward(counted(px.checkpoint)), forward(counted(lambda f: f)))
-
-
 def test_without_jit_outside():
     total = lambda f: lambda w, x: jnp.sum(f(w, x) ** 2)  # noqa: E731
     g = px.checkpoint(layer, policy=P.save_only_these_names("hidden"))
     near(px.grad(total(g), (0, 1))(W, X), slope(layer)(W, X))
     near(px.jvp(total(g), (W, X), (W, X)), px.jvp(total(px.jit(layer)), (W, X), (W, X)))
-
-
-def test_closures_over_values_of_outer_transformations():
-    def loss(wrap):
-        def f(w, x):
-            scale = jnp.exp(w[0, 0])
-            return wrap(lambda a: jnp.sin(a @ w) * scale)(x)
-
-        return f
-
-    wanted = slope(loss(lambda f: f))(W, X)
-    near(slope(loss(px.checkpoint))(W, X), wanted)
-    found = px.vmap(slope(loss(px.checkpoint)), (0, None))(ROWS, X)
-    near([a[0] for a in found], slope(loss(lambda f: f))(ROWS[0], X))
-
-
-@pytest.mark.spmd
-def test_collectives_in_a_mapped_training_step():
-    def step(mapping, wrap):
-        def lane(w, x):
-            part = wrap(lambda a: jnp.sin(a @ w) - lax.pmean(a, "i"))
-            return lax.pmean(slope(lambda w, x: part(part(x)))(w, x)[0], "i")
-
-        return mapping(lane, axis_name="i", in_axes=(None, 0))
-
-    x = RNG.normal(size=(px.device_count(), 3)).astype("float32")
-    near(step(px.pmap, px.checkpoint)(W, x), step(px.vmap, lambda f: f)(W, x))
 
 
 # ---- how it is called ---------------------------------------------------------------------------

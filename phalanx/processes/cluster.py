@@ -18,6 +18,7 @@ from phalanx.base.errors import ConfigError, suggest
 from phalanx.base.on_demand import OnDemand
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.hardware import has_hardware
+from phalanx.processes.wire import address_of
 
 Env = Mapping[str, str]
 _web = OnDemand("urllib.request", "slow, and only TPU slices are asked")
@@ -108,7 +109,7 @@ def own(env: Env) -> Found:
 
 
 def _slurm(env: Env) -> Found:
-    hosts = env.get("SLURM_STEP_NODELIST") or env["SLURM_JOB_NODELIST"]
+    hosts = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST", "")
     job = f"slurm {env['SLURM_JOB_ID']}.{env['SLURM_STEP_ID']}"
     return Found(
         f"{first_host(hosts)}:{_port_of(job)}",
@@ -139,6 +140,11 @@ def tasks_on(listed: str, node: int) -> int:
     """
     repeated = re.findall(r"(\d+)(?:\(x(\d+)\))?", listed)
     counts = [int(count) for count, times in repeated for _ in range(int(times or 1))]
+    if node >= len(counts):
+        raise ConfigError(
+            "Slurm lists how many tasks each node of a step has, SLURM_STEP_TASKS_PER_NODE, and "
+            f"here {listed!r}, without that of node {node}"
+        )
     return counts[node]
 
 
@@ -223,7 +229,7 @@ def _torchrun(env: Env) -> Found:
     if env.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         port += 1  # the agent listens at the other
     return Found(
-        f"{env['MASTER_ADDR']}:{port}",
+        address_of(env["MASTER_ADDR"], port),
         _int(env, "WORLD_SIZE"),
         _int(env, "RANK"),
         of_host=_of_host(env, "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
@@ -238,15 +244,16 @@ def _tpu(env: Env) -> Found:
     all of them meet.
     Metadata: https://cloud.google.com/compute/docs/metadata/querying-metadata
     """
-    hosts, number = env.get("TPU_WORKER_HOSTNAMES"), env.get("TPU_WORKER_ID")
-    if hosts is None or number is None:
-        number = _metadata("agent-worker-number")
+    hosts = env.get("TPU_WORKER_HOSTNAMES")
+    if not (hosts and env.get("TPU_WORKER_ID")):
         entries = _metadata("worker-network-endpoints").split(",")
         hosts = ",".join(entry.rpartition(":")[2] for entry in entries)
+        env = {**env, "TPU_WORKER_ID": _metadata("agent-worker-number")}
+    number = _int(env, "TPU_WORKER_ID") or 0
     names = hosts.split(",")
     meeting = env.get("MEGASCALE_COORDINATOR_ADDRESS", names[0]).partition(":")[0]
     slices, which = _int(env, "MEGASCALE_NUM_SLICES") or 1, _int(env, "MEGASCALE_SLICE_ID") or 0
-    return Found(f"{meeting}:{PORT}", slices * len(names), which * len(names) + int(number))
+    return Found(f"{meeting}:{PORT}", slices * len(names), which * len(names) + number)
 
 
 def _metadata(name: str) -> str:
@@ -302,7 +309,10 @@ def _half(env: Env) -> str:
 
 
 def advice(env: Env) -> str:
-    """What to do where nothing is found."""
+    """What to do where something is not found."""
+    who = next((name for name, (is_there, _) in SCHEDULERS.items() if is_there(env)), "")
+    if who:
+        return f"{who}, which has started this process, does not tell it"
     return _half(env) or (
         "no scheduler was found that tells it. On one machine, phalanx launch -n 4 script.py sets "
         "all of them (also -n 1)"

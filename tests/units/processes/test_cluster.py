@@ -63,6 +63,7 @@ SLICES = {
             | {"TORCHELASTIC_USE_AGENT_STORE": "True", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"},
             Found("10.1.2.3:29501", 8, 3, of_host=OfHost(1, 4)),
         ),
+        (TORCHRUN | {"MASTER_ADDR": "fd00::1"}, Found("[fd00::1]:29500", 8, 3)),
         (OMPI, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
         (OMPI | SLURM, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
         (KUBERNETES, Found("train-0.train.ml.svc:8476", None, 3)),
@@ -96,6 +97,27 @@ def test_half_of_what_a_scheduler_tells_is_no_process_alone(env, left_out, told,
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(distributed, "backend", lambda: SimpleNamespace(started=lambda: False))
     with pytest.raises(ValueError, match=f"should be defined.* {told}"):
+        distributed.initialize()
+
+
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        (
+            TORCHRUN | {"WORLD_SIZE": ""},
+            "num_processes should be defined.*; torchrun, which has st",
+        ),
+        (OMPI | {"OMPI_MCA_orte_hnp_uri": ""}, "coordinator_address should.*; ompi, which has st"),
+        (KUBERNETES, "num_processes should be defined.*; k8s, which has started"),
+    ],
+)
+def test_a_scheduler_that_does_not_tell_all_is_named(env, told, monkeypatch):
+    for name in {"SLURM_JOB_ID", *SLURM, *TORCHRUN, *OMPI, "PMI_RANK", "PMI_SIZE"}:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(distributed, "backend", lambda: SimpleNamespace(started=lambda: False))
+    with pytest.raises(ValueError, match=told):
         distributed.initialize()
 
 
@@ -225,6 +247,14 @@ def test_a_method_is_one_that_there_is():
         detected("ompi", SLURM)
     with pytest.raises(ConfigError, match="SLURM_JOB_NODELIST, and here ','"):
         detected(None, SLURM | {"SLURM_STEP_NODELIST": ","})
+    with pytest.raises(ConfigError, match="SLURM_JOB_NODELIST, and here ''"):
+        detected(None, {name: SLURM[name] for name in SLURM if "LIST" not in name})
+    for listed, node in (("none", "0"), ("4", "1")):
+        step = {"SLURM_STEP_TASKS_PER_NODE": listed, "SLURM_NODEID": node}
+        with pytest.raises(ConfigError, match=f"and here '{listed}', without that of node {node}"):
+            detected(None, SLURM | step)
+    with pytest.raises(ConfigError, match="TPU_WORKER_ID must be a number"):
+        detected(None, TPU | {"TPU_WORKER_ID": "x"})
     with pytest.raises(ConfigError, match="PHALANX_PROCESS_ID must be a number"):
         own({"PHALANX_PROCESS_ID": "one"})
     with pytest.raises(ConfigError, match="in job 1 of a JobSet; set PROCESSES_IN_JOB"):

@@ -9,7 +9,7 @@ import atexit
 import os
 import socket
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
@@ -59,12 +59,7 @@ class Coordinator:
             )
         except OSError as e:
             self._service.close()
-            host, port = address
-            why = os.strerror(e.errno) if e.errno else str(e)
-            raise AddressTaken(
-                f"{_WHO}: the coordinator cannot listen at {host}:{port}: {why}. "
-                "Choose another port, or with coordinator_bind_address an address of this machine"
-            ) from None
+            raise AddressTaken.at(*address, e) from None
 
     def close(self) -> None:
         self.hub.close()
@@ -73,6 +68,15 @@ class Coordinator:
 
 class AddressTaken(RendezvousError):
     """A coordinator cannot listen where it is to."""
+
+    @classmethod
+    def at(cls, host: str, port: int, error: OSError) -> Self:
+        """The error that it cannot do so there."""
+        why = os.strerror(error.errno) if error.errno else str(error)
+        return cls(
+            f"{_WHO}: the coordinator cannot listen at {wire.address_of(host, port)}: {why}. "
+            "Choose another port, or with coordinator_bind_address an address of this machine"
+        )
 
 
 _coordinating: list[tuple[Coordinator, float]] = []  # in this process, and how long it waits
@@ -197,6 +201,13 @@ def initialize(
     report_exceptions()
     reserve_threads()
     atexit.register(shutdown)
+    os.register_at_fork(after_in_child=_stay_apart)
+
+
+def _stay_apart() -> None:
+    """A forked process has joined nobody: it leaves nobody at its end, and waits for nothing."""
+    atexit.unregister(shutdown)
+    atexit.unregister(backend().end_anyway)
 
 
 def _gpus(found: cluster.Found) -> Sequence[int] | None:

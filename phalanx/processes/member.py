@@ -74,7 +74,6 @@ class Member:
         self._late = Lateness(first_warning(settings.silence))
         self._pause = pause(welcome["silence"])  # between signs of life
         self._sent_at = self._looked = time.monotonic()
-        self.relay = Relay(loop, settings.connected, self._to_runtime)
         loop.fault = self._failed_here
         line.on_life = self._coordinator.end
         line.longest = LONGEST * (self.count + 1)  # what all have said, and more words
@@ -86,6 +85,10 @@ class Member:
         while not received.empty():
             message = received.get()
             self._receive(message) if message else self._end()
+
+    def relay(self) -> Relay:
+        """A way to the service of the runtime, for as long as it takes to connect."""
+        return Relay(self._loop, self.settings.connected, self._to_runtime)
 
     def _to_runtime(self, sock: socket.socket) -> Line:
         """A connection to the service of the runtime."""
@@ -396,7 +399,6 @@ class Member:
         for thread in self._letting_go:
             thread.join(_GRACE)  # in the runtime, where Python ends no thread in peace
         self._line.close(_GRACE)
-        self.relay.close()
 
 
 _LONGEST_TRACEBACK = 20_000

@@ -20,14 +20,16 @@ from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.threads import start
 
+_LONGEST = 70  # bytes; with those of the names in it, systems take 103 at most
 Begun = Callable[[socket.socket], Line]  # on which it has been said what the connection is for
 
 
 class Folder:
-    """A folder for a socket, which other users cannot enter."""
+    """A folder for a socket, which other users cannot enter, of a path that is short enough."""
 
     def __init__(self) -> None:
-        self.path = tempfile.mkdtemp(prefix="phalanx-")
+        short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST
+        self.path = tempfile.mkdtemp(prefix="phalanx-", dir=None if short else "/tmp")
         self.socket = os.path.join(self.path, "runtime")
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +54,9 @@ def connect(member: Member, gpus: Sequence[int] | None) -> None:
     Raises:
         PeerLost: one of them is lost before its client has come, for which all others wait.
     """
-    with _quiet():
+    with _quiet(), closing(member.relay()) as relay:
         client = xc.get_distributed_runtime_client(
-            member.relay.address, member.process, init_timeout=_NEVER, shutdown_timeout=1,
+            relay.address, member.process, init_timeout=_NEVER, shutdown_timeout=1,
             heartbeat_timeout=_NEVER, shutdown_on_destruction=False,
         )  # fmt: skip
         member.in_another_thread(client.connect, "distributed.initialize", lambda: True)

@@ -5,9 +5,11 @@ A story is a script for all of its processes; what they print is what it tells.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from dataclasses import dataclass
@@ -47,6 +49,7 @@ class Ended:
 @pytest.fixture
 def launch(tmp_path):
     started = []
+    temporary = tempfile.mkdtemp()  # of a path that is short enough for sockets
 
     def run(count, story, *options, devices=1):
         script = tmp_path / "story.py"
@@ -56,6 +59,7 @@ def launch(tmp_path):
             "PYTHONPATH": str(ROOT),
             "PHALANX_NUM_CPU_DEVICES": str(devices),
             "JAX_PLATFORMS": "cpu",
+            "TMPDIR": temporary,
         }
         child = subprocess.Popen(
             [sys.executable, "-m", "phalanx", "launch", "-n", str(count), *options, str(script)],
@@ -69,9 +73,11 @@ def launch(tmp_path):
         output, _ = child.communicate(timeout=PATIENCE)
         files = {int(path.name[5:]): path for path in tmp_path.glob("told-*")}
         told = {process: path.read_text().splitlines() for process, path in files.items()}
+        assert not os.listdir(temporary)
         return Ended(child.returncode, output, told)
 
     yield run
+    shutil.rmtree(temporary)
     for child in started:
         if child.poll() is None:
             child.send_signal(signal.SIGTERM)  # it ends its own

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.stories.test_processes import launch  # noqa: F401  (a fixture)
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 150  # seconds
 
@@ -206,3 +208,20 @@ def test_who_outlives_the_coordinator_still_computes_for_itself(alone):
     )
     assert ends == [-signal.SIGKILL, 0], found
     assert found[1][0].split() == ["0", "499500.0"]
+
+
+def test_a_process_that_is_forked_takes_no_part(launch):  # noqa: F811
+    ended = launch(
+        2,
+        """
+        f = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        x = np.ones((1, 2), np.float32)
+        f(x)
+        forked = os.fork()
+        if forked == 0:
+            raise SystemExit(5)
+        tell(os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]), f(x).tolist())
+        """,
+    )
+    assert ended.status == 0, ended.output
+    assert ended.told == {me: ["5 [[2.0, 2.0]]"] for me in (0, 1)}

@@ -8,7 +8,6 @@ lost, or comes back, is what connects no more, or again.
 from __future__ import annotations
 
 import argparse
-import hmac
 import math
 import socket
 import sys
@@ -19,13 +18,14 @@ from queue import Empty, SimpleQueue
 import msgspec
 from msgspec import Struct, structs
 
-from phalanx.api.distributed import credentials_of, listening_at
+from phalanx.api.distributed import AddressTaken, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
 from phalanx.processes.hub import Hub
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
+from phalanx.processes.reception import Reception
 from phalanx.processes.snapshots import SnapshotServer
-from phalanx.processes.wire import FIRST, Message, split
+from phalanx.processes.wire import Message, is_secret, split
 
 _ARRIVAL = 300.0  # seconds within which all machines must have come
 _END = 30.0  # seconds within which an attempt ends in all machines when it has failed in one
@@ -113,38 +113,66 @@ class Leader:
     """The first machine, or the only one.
 
     Raises:
-        RendezvousError, OSError, ValueError: it cannot listen.
+        RendezvousError, ValueError: it cannot listen.
     """
 
     def __init__(self, arguments: argparse.Namespace, token: str) -> None:
         self._arguments, self._token = arguments, token
         self._least, self._most = arguments.elastic or (0, None)
-        self._attempt, self._restarts, self.status = 0, arguments.max_restarts, 0
+        self._attempt, self._restarts = 0, arguments.max_restarts
+        self.status = 1  # until an attempt has ended well
         self._lost = 0  # processes in this attempt
         self._processes: dict[Line, range] = {}  # of the other machines in this attempt
         self._hub: Hub | None = None  # of this attempt
-        self._inbox: SimpleQueue[tuple[Line, Message]] = SimpleQueue()
+        self._inbox: SimpleQueue[tuple[Line, Message | Hello]] = SimpleQueue()
+        self._turned_away: set[str] = set()  # who, and why
         self._credentials = credentials_of()
         host, port = listening_at(arguments.coordinator or "127.0.0.1:0", "--coordinator")
         snapshots = arguments.elastic or arguments.max_restarts
-        self._snapshots = SnapshotServer(host, token, self._credentials) if snapshots else None
+        self._snapshots: SnapshotServer | None = None
+        self._loop: EventLoop | None = None
+        try:
+            if snapshots:
+                self._snapshots = SnapshotServer(host, token, self._credentials)
+            if arguments.nnodes > 1:
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                self._listener = socket.create_server((host, port), family=family)
+                self._loop = EventLoop()
+        except OSError as e:
+            raise AddressTaken.at(host, port, e) from None
         snapshot_server = self._snapshots.address if self._snapshots else ""
         self._there = {0: _Machine([*range(arguments.nproc)], snapshot_server)}
-        self._loop: EventLoop | None = None
-        if arguments.nnodes > 1:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._listener = socket.create_server((host, port), family=family)
-            self._loop = EventLoop()
-            self._loop.call(partial(self._loop.accept, self._listener, self._admit))
+        if self._loop is not None:
+            Reception(
+                self._loop, self._listener, self._credentials, self._meet, self._note_stranger
+            )
 
     # ---- who comes, says something, and goes; the first in the thread of the loop ----
 
-    def _admit(self, sock: socket.socket) -> None:
-        assert self._loop is not None
-        line = Line(self._loop, sock, self._credentials and self._credentials.answer())
-        line.on_message = partial(self._note, line)
-        line.on_end = partial(self._note_end, line)
-        line.longest = FIRST
+    def _meet(self, line: Line, first: Message) -> bool:
+        """Somebody says who that is; who has the secret may come between two attempts."""
+        try:
+            hello = msgspec.convert(first, Hello)
+        except msgspec.ValidationError:
+            return False
+        if is_secret(hello.token, self._token):
+            line.on_message = partial(self._note, line)
+            line.on_end = partial(self._note_end, line)
+            self._note(line, hello)
+        else:
+            self._refuse(line, "it belongs to another launch: PHALANX_TOKEN differs")
+        return True
+
+    def _refuse(self, line: Line, why: str) -> None:
+        line.send(what="over", status=1, why=why)
+        line.close()
+        self._note_stranger(line, why)
+
+    def _note_stranger(self, line: Line, why: str) -> None:
+        told = f"somebody at {line.host} was turned away: {why}"
+        if told not in self._turned_away:
+            self._turned_away.add(told)
+            report(told)
 
     def _note_end(self, line: Line) -> None:
         for process in self._processes.get(line, ()):
@@ -152,7 +180,7 @@ class Leader:
                 self._hub.process_ended(process, "was lost with its machine", True)
         self._note(line, {})
 
-    def _note(self, line: Line, message: Message) -> None:
+    def _note(self, line: Line, message: Message | Hello) -> None:
         self._inbox.put((line, message))
 
     def _receive(self, patience: float) -> bool:
@@ -162,8 +190,10 @@ class Leader:
         except Empty:
             return False
         rank = next((r for r, m in self._there.items() if m.line is line), None)
-        if rank is None:
-            self._meet(line, message)
+        if isinstance(message, Hello):
+            self._let_in(line, message)
+        elif rank is None:  # it was not let in, or is lost
+            pass
         elif not message:
             self._lose(rank, "the connection to its launcher is closed")
         else:
@@ -173,28 +203,15 @@ class Leader:
                 self._lose(rank, f"it says what is not understood: {str(message)[:80]}")
         return True
 
-    def _meet(self, line: Line, message: Message) -> None:
-        """Somebody says who that is."""
-        try:
-            hello = msgspec.convert(message, Hello)
-        except msgspec.ValidationError:
-            line.end()
-            return
-        why = self._refused(hello)
-        if why:
-            line.send(what="over", status=1, why=why)
-            line.close()
+    def _let_in(self, line: Line, hello: Hello) -> None:
+        if not 0 < hello.rank < self._arguments.nnodes:
+            self._refuse(
+                line, f"--node-rank {hello.rank} is not one of {self._arguments.nnodes} machines"
+            )
+        elif hello.rank in self._there:
+            self._refuse(line, f"two launchers have --node-rank {hello.rank}")
         else:
             self._there[hello.rank] = _Machine(hello.slots, hello.snapshot_server, line)
-
-    def _refused(self, hello: Hello) -> str:
-        if not hmac.compare_digest(hello.token.encode(), self._token.encode()):
-            return "it belongs to another launch: PHALANX_TOKEN differs"
-        if not 0 < hello.rank < self._arguments.nnodes:
-            return f"--node-rank {hello.rank} is not one of {self._arguments.nnodes} machines"
-        if hello.rank in self._there:
-            return f"two launchers have --node-rank {hello.rank}"
-        return ""
 
     # ---- attempts ----
 
@@ -208,7 +225,10 @@ class Leader:
         while len(self._there) < self._arguments.nnodes and time.monotonic() < until:
             self._receive(until - time.monotonic())
         if self._count() < self._least:
-            raise RendezvousError(f"after {_ARRIVAL:g} s, processes are {self._too_few()}")
+            raise RendezvousError(
+                f"after {_ARRIVAL:g} s, {self._count()} processes have come, and --elastic needs "
+                f"{self._least}"
+            )
         return self._assignments()[0]
 
     def _count(self) -> int:

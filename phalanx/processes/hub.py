@@ -18,7 +18,6 @@ have is the end of who said it; and where this fails itself, all are told.
 
 from __future__ import annotations
 
-import hmac
 import resource
 import socket
 import threading
@@ -35,15 +34,14 @@ from phalanx.processes.gathering import Gathering
 from phalanx.processes.key_values import KeyValueStore
 from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
+from phalanx.processes.reception import STRANGERS, Reception
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_warning, pause
-from phalanx.processes.wire import FIRST, LONGEST, Message, encoded
+from phalanx.processes.wire import LONGEST, Message, encoded, is_secret
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
-_HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
 _FAREWELL = 1.0  # for so many seconds all are told what they have not read
-_STRANGERS = 256  # of whom nothing is known yet, at a time, or as many as there are processes
 _STATUS = 0.5  # seconds within which it is known how a process has ended whose connection has
 _TOGETHER = 0.05  # seconds in which those who leave are told of together
 _FILES = 3  # that are open for each process: its connection, and two ends of the runtime's
@@ -101,7 +99,6 @@ class Hub:
         self.count, self.token, self.runtime = count, token, runtime
         self._silence = 0.0  # after so many seconds without a sign of life a process is lost
         self._watched = watched
-        self._credentials = credentials
         self._members: dict[int, Known] = {}
         self._refusal: Message = {}
         self._turned_away = 0  # since there is one
@@ -119,7 +116,6 @@ class Hub:
         self._to_runtime: list[Line] = []
         self._welcomed = False
         self.everyone_left = threading.Event()
-        self._strangers: dict[Line, float] = {}  # until when, in the order in which they came
         self._closed = threading.Event()
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         _let_open(_FILES * count)
@@ -127,7 +123,10 @@ class Hub:
         self.port: int = self._listener.getsockname()[1]
         self._loop = EventLoop()
         self._loop.fault = self._failed_here
-        self._loop.call(partial(self._loop.accept, self._listener, self._admit))
+        self._reception = Reception(
+            self._loop, self._listener, credentials, self._meet, self._note_stranger,
+            max(STRANGERS, count),
+        )  # fmt: skip
         self._loop.call(partial(self._loop.every, PULSE, self._watch))
 
     def close(self) -> None:
@@ -159,32 +158,10 @@ class Hub:
 
     # ---- who comes ----
 
-    def _admit(self, sock: socket.socket) -> None:
-        """Have one more of whom nothing is known yet. The oldest makes room: it has had more time
-        to say who it is than others, and would keep those out who do."""
-        seal = None if self._credentials is None else self._credentials.answer()
-        line = Line(self._loop, sock, seal)
-        line.longest = FIRST
-        line.on_message = partial(self._meet, line)
-        line.on_end = partial(self._dismiss, line, "it says nothing that is understood")
-        self._strangers[line] = time.monotonic() + _HURRY
-        while len(self._strangers) > max(_STRANGERS, self.count):
-            self._dismiss(next(iter(self._strangers)), "it has not said who it is")
-
-    def _dismiss(self, line: Line, why: str) -> None:
-        """A stranger goes, or has gone."""
-        if self._strangers.pop(line, None) is not None:
-            self._note_stranger(line, line.fault or why)
-            line.end()
-
-    def _meet(self, line: Line, first: Message) -> None:
+    def _meet(self, line: Line, first: Message) -> bool:
         if not forms.is_call(first):
-            self._dismiss(line, "it says nothing that is understood")
-            return
-        self._strangers.pop(line, None)
-        line.on_message, line.on_end = _ignore, _ignore
-        token, ours = (text.encode(errors="replace") for text in (first["token"], self.token))
-        if not hmac.compare_digest(token, ours):
+            return False
+        if not is_secret(first["token"], self.token):
             why = "it belongs to another launch: its token differs"
             self._note_stranger(line, why)
             line.send(what="refused", why=why)
@@ -193,6 +170,7 @@ class Hub:
             self._lead_to_runtime(line)
         else:
             self._join(line, first)
+        return True
 
     def _note_stranger(self, line: Line, why: str) -> None:
         self._stranger = f"; somebody at {line.host} was turned away: {why}"
@@ -491,9 +469,6 @@ class Hub:
 
     def _watch(self) -> None:
         now = time.monotonic()
-        for line, until in list(self._strangers.items()):
-            if now > until:
-                self._dismiss(line, "it has not said who it is")
         if self._welcomed and not self._verdict and not self.everyone_left.is_set():
             self._look(now)
 
@@ -530,14 +505,10 @@ class Hub:
             self._broadcast(message, but=(known.process,))
 
 
-def _ignore(*_: object) -> None:
-    """What one says who is turned away, or that it ends."""
-
-
 def _let_open(files: int) -> None:
     """Let this process have so many more files open, if the system does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = files + _STRANGERS + 256
+    needed = files + STRANGERS + 256
     most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

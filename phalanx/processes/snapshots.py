@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hmac
 import json
 import re
 import socket
@@ -21,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from phalanx.processes.threads import start
-from phalanx.processes.wire import split
+from phalanx.processes.wire import address_of, is_secret, split
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
@@ -53,8 +52,7 @@ class SnapshotServer:
 
     def __init__(self, host: str, token: str, credentials: Credentials | None = None) -> None:
         self._server = _Server(host, token, credentials)
-        shown = f"[{host}]" if ":" in host else host
-        self.address = f"{shown}:{self._server.server_address[1]}"
+        self.address = address_of(host, self._server.server_address[1])
         start(self._server.serve_forever)
 
     def close(self) -> None:
@@ -71,7 +69,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, host: str, token: str, credentials: Credentials | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.expected = b"Bearer " + token.encode()
+        self.expected = _authorization(token)
         self.parts: dict[str, bytearray] = {}
         self.lock = threading.Lock()
         self._credentials = credentials
@@ -103,8 +101,7 @@ class _Request(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         if not super().parse_request():
             return False
-        token = self.headers.get("Authorization", "").encode()
-        if not hmac.compare_digest(token, self._mine.expected):
+        if not is_secret(self.headers.get("Authorization", ""), self._mine.expected):
             self._answer(HTTPStatus.UNAUTHORIZED)
             return False
         return True
@@ -199,7 +196,7 @@ class SnapshotClient:
         self, method: str, name: str, headers: dict[str, str] | None = None,
         body: Iterable[memoryview | bytes] | None = None,
     ) -> bytes:  # fmt: skip
-        fields = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        fields = {"Authorization": _authorization(self._token), **(headers or {})}
         host, port = split(self.address)
         with contextlib.closing(HTTPConnection(host, port, timeout=_PATIENCE)) as connection:
             try:
@@ -211,6 +208,11 @@ class SnapshotClient:
             except HTTPException as e:
                 why = f"the launcher at {self.address} says what is not understood: {e!r}"
                 raise OSError(errno.EPROTO, why) from None
+
+
+def _authorization(token: str) -> str:
+    """What tells of the secret, in ASCII, as fields of HTTP are."""
+    return f"Bearer {json.dumps(token)}"
 
 
 def _body(response: HTTPResponse, address: str) -> bytes:

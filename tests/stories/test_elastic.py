@@ -4,6 +4,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -220,10 +221,11 @@ def test_an_exception_is_no_loss(launch):  # noqa: F811
 def machines(tmp_path):
     """Starts launchers of machines, each with a process; kills what is on a machine."""
     started = []
-    meeting = ["--nnodes", "3", "--coordinator", f"127.0.0.1:{free_port()}"]
+    meeting_port = free_port()
+    meeting = ["--nnodes", "3", "--coordinator", f"127.0.0.1:{meeting_port}"]
 
     class Machines:
-        place = tmp_path
+        place, port = tmp_path, meeting_port
 
         def start(self, rank, *options, token="a secret"):
             environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
@@ -392,6 +394,33 @@ def test_launchers_that_do_not_belong_together(machines):
     ]:
         assert machines.start(rank, "--elastic", "1:", token=token).wait(PATIENCE) == 1
         assert f"the first machine refuses this one: {why}" in machines.output(rank)
+    strangers = [b"GET / HTTP/1.1", b"{}", b'{"token": "\\ud800", "rank": 2, "slots": []}']
+    strangers += [b'{"token": "\\ud800", "rank": 2, "slots": [], "snapshot_server": ""}']
+    for said in strangers:
+        with socket.create_connection(("127.0.0.1", machines.port), timeout=10) as stranger:
+            stranger.sendall(said + b"\n")
+            stranger.recv(1 << 10)
     third = machines.start(2, "--elastic", "1:")
     assert [child.wait(PATIENCE) for child in (first, second, third)] == [0, 0, 0]
     assert "[2] ran" in machines.output(2)
+    turned_away = "phalanx launch: somebody at 127.0.0.1 was turned away: "
+    assert f"{turned_away}it belongs to another launch" in machines.output(0)
+    assert f"{turned_away}it says nothing that is understood" in machines.output(0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_ended_has_not_ended_well_on_any_machine(machines, number):
+    (machines.place / "story.py").write_text(
+        "import phalanx\n"
+        "phalanx.distributed.initialize()\n"
+        "print('runs')\n"
+        "phalanx.distributed.key_value_get('never set')\n"
+    )
+    first, *others = [machines.start(rank, "--elastic", "1:") for rank in range(3)]
+    until = time.monotonic() + PATIENCE
+    while not all("runs" in machines.output(rank) for rank in range(3)):
+        assert time.monotonic() < until, machines.output(0)
+        time.sleep(0.02)
+    first.send_signal(number)
+    assert first.wait(PATIENCE) == 128 + number
+    assert [child.wait(PATIENCE) for child in others] == [1, 1]

@@ -1,8 +1,10 @@
 """The coordinator, with members that are threads of this process."""
 
 import contextlib
+import os
 import re
 import socket
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -10,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
-from phalanx.processes.hub import _STRANGERS, Hub
+from phalanx.processes.hub import Hub
 from phalanx.processes.joined import forget
 from phalanx.processes.joining import join
+from phalanx.processes.reception import STRANGERS
+from phalanx.processes.relay import Folder
 from phalanx.processes.secure import Credentials
 from phalanx.processes.settings import Settings
 from phalanx.processes.threads import _idle, in_another_thread, start
@@ -139,12 +143,27 @@ def test_what_the_runtime_says_late_arrives(coordinator, tmp_path, monkeypatch):
         (here,) = meet(hub, wanting(hub, 0, 1))
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(5)
-            client.connect(here.relay.address.removeprefix("unix:"))
-            there, _ = runtime.accept()
+            with contextlib.closing(here.relay()) as relay:
+                path = Path(relay.address.removeprefix("unix:"))
+                client.connect(str(path))
+                there, _ = runtime.accept()
+            assert not path.parent.exists()
             time.sleep(0.3)  # longer than connecting may take
             there.sendall(b"at last")
             assert client.recv(100) == b"at last"
             there.close()
+
+
+@pytest.mark.parametrize("length", [10, 60, 90, 200])
+def test_sockets_are_where_their_paths_are_short_enough(length, monkeypatch, tmp_path):
+    place = tmp_path / ("x" * length)
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    folder = Folder()
+    with socket.socket(socket.AF_UNIX) as runtime:
+        runtime.bind(folder.socket)
+    folder.remove()
+    assert not os.path.exists(folder.path)
 
 
 SAID = [
@@ -164,12 +183,12 @@ def test_strangers_who_say_nothing_keep_nobody_out(coordinator):
     """More of them than are listened to at a time; the oldest makes room."""
     hub = coordinator(1)
     with contextlib.ExitStack() as idle:
-        for _ in range(_STRANGERS + 40):
+        for _ in range(STRANGERS + 40):
             made = socket.create_connection(("127.0.0.1", hub.port), timeout=10)
             idle.enter_context(made)
         (member,) = meet(hub, wanting(hub, 0, 1, patience=5.0))
         assert not isinstance(member, Exception), member
-        assert len(hub._strangers) <= _STRANGERS
+        assert len(hub._reception.strangers) <= STRANGERS
 
 
 def test_strangers_change_nothing(coordinator):

@@ -49,7 +49,16 @@ def test_what_is_not_there(client, server):
         client.get("0.1/0.data")
 
 
-@pytest.mark.parametrize("token", ["", "another"])
+@pytest.mark.parametrize("token", ["naïve", "日本", "with a line\n", "\udcff"])
+def test_a_secret_is_any_text(token):
+    server = SnapshotServer("127.0.0.1", token)
+    client = SnapshotClient(server.address, token)
+    client.put("0.1/0.data", [b"x"])
+    assert client.get("0.1/0.data") == b"x"
+    server.close()
+
+
+@pytest.mark.parametrize("token", ["", "another", "\ud800"])
 def test_strangers_get_nothing(client, server, token):
     client.put("0.1/0.data", [b"x"])
     stranger = SnapshotClient(server.address, token)
@@ -76,7 +85,7 @@ def test_names_that_no_snapshot_has_are_refused(client, name):
 def test_lengths_that_nothing_has(server, client, length):
     connection = http.client.HTTPConnection(*split(server.address))
     connection.putrequest("PUT", "/0.1/0.data")
-    connection.putheader("Authorization", "Bearer a secret")
+    connection.putheader("Authorization", 'Bearer "a secret"')
     if length is not None:
         connection.putheader("Content-Length", length)
     connection.endheaders()
@@ -88,7 +97,7 @@ def test_lengths_that_nothing_has(server, client, length):
 def test_what_breaks_off_is_not_kept(server, client):
     connection = http.client.HTTPConnection(*split(server.address))
     connection.putrequest("PUT", "/0.1/0.data")
-    connection.putheader("Authorization", "Bearer a secret")
+    connection.putheader("Authorization", 'Bearer "a secret"')
     connection.putheader("Content-Length", "10")
     connection.endheaders(b"begin")
     connection.close()

@@ -192,6 +192,8 @@ class _Attempt:
                 if status:
                     self._failed.setdefault(process, status if status > 0 else 128 - status)
                     self._since = self._since or time.monotonic()
+                    with contextlib.suppress(ProcessLookupError):  # it has started no others
+                        os.killpg(child.pid, signal.SIGKILL)
                     report(f"process {process} {_text_of_status(status)}")
             late = time.monotonic() - self._since if self._failed else 0.0
             if late > _GRACE + 5:
@@ -255,8 +257,7 @@ def _pieces(output: IO[bytes], has_ended: Callable[[], bool]) -> Generator[bytes
 def _prefix(process: int, pieces: Generator[bytes]) -> None:
     """Write the lines of an output as those of ``process``; a progress bar writes its own anew."""
     begun = b""
-    # nobody may read on, as after `| head`
-    with contextlib.closing(pieces), contextlib.suppress(BrokenPipeError):
+    try:
         for piece in pieces:
             *lines, begun = _LINES.split(begun + piece)
             if len(begun) > _LONGEST:
@@ -264,6 +265,12 @@ def _prefix(process: int, pieces: Generator[bytes]) -> None:
             _write(process, lines)
         if begun:
             _write(process, [begun + b"\n"])
+    except BrokenPipeError:  # nobody reads on, as after `| head`
+        pass
+    except OSError as e:
+        report(f"the output of process {process} cannot be written: {e.strerror}")
+    finally:
+        pieces.close()
 
 
 _LINES = re.compile(rb"(?<=\n)|(?<=\r)(?=[^\n])")  # between them

@@ -3,8 +3,10 @@
 import io
 import os
 import signal
+import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -48,6 +50,48 @@ def test_what_a_process_says_last_is_shown_however_late(monkeypatch, capfdbinary
     script.write_text("print('last words')\n")
     assert main(["launch", "-n", "1", str(script)]) == 0
     assert capfdbinary.readouterr().out == b"[0] last words\n"
+
+
+def test_output_that_cannot_be_written_is_told_of(capsys, tmp_path):
+    file = tmp_path / "output"
+    file.write_bytes(b"lost\n")
+    with open("/dev/full", "wb", buffering=0) as full, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", SimpleNamespace(buffer=full))
+        launch._prefix(3, launch._pieces(file.open("rb"), lambda: False))
+    told = "the output of process 3 cannot be written: No space left on device"
+    assert capsys.readouterr().err == f"phalanx launch: {told}\n"
+
+
+def test_outputs_that_are_closed_are_no_error(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("print('for nobody')\n")
+    words = f"{sys.executable} -m phalanx launch -n 1 {script} >&- 2>&-"
+    assert subprocess.run(["sh", "-c", words], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_process_has_started_ends_where_it_fails(number, capfdbinary, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, subprocess\n"
+        "there = subprocess.Popen(['sleep', '1000'])\n"
+        "print(there.pid, flush=True)\n"
+        f"os.kill(os.getpid(), {int(number)})\n"
+    )
+    assert main(["launch", "-n", "1", str(script)]) == 128 + number
+    there = int(capfdbinary.readouterr().out.split()[1])
+    until = time.monotonic() + 30
+    while is_running(there):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(") ")[2][0] != "Z"  # whom nobody has asked about
+    except OSError:
+        return False
 
 
 def test_every_process_is_told_which_of_its_machine_it_is(capfdbinary, tmp_path):

@@ -436,7 +436,8 @@ def no_name(
         why = f"use {FORMER_WAYS[name]}"
     elif why is None and (path := FORMER_NAMES.get(name) or _elsewhere(name)):
         why = f"use {root}.{path}"
-    hint = f": {why}" if why else f"{advice and ': '}{advice}. {suggest(name, names)}"
+    near = "" if name.startswith("_") else suggest(name, names)  # tools ask often for such names
+    hint = f": {why}" if why else f"{advice and ': '}{advice}. {near}"
     # with a name, of no object, since of an object Python would suggest one, too
     return AttributeError(f"{module}: {name} is not there{hint}".rstrip(". "), name=name)
 

@@ -74,8 +74,8 @@ class AddressTaken(RendezvousError):
         """The error that it cannot do so there."""
         why = os.strerror(error.errno) if error.errno else str(error)
         return cls(
-            f"{_WHO}: the coordinator cannot listen at {wire.address_of(host, port)}: {why}. "
-            "Choose another port, or with coordinator_bind_address an address of this machine"
+            f"the coordinator cannot listen at {wire.address_of(host, port)}: {why}. "
+            "Choose another port, or an address of this machine"
         )
 
 
@@ -190,7 +190,8 @@ def initialize(
         atexit.register(backend().end_anyway)  # after `shutdown`
         backend().meet(member, gpus)
     except AddressTaken as taken:
-        raise _refused_there(settings) or RendezvousError(str(taken)) from None
+        told = f"{_WHO}: {taken}, as coordinator_bind_address"
+        raise _refused_there(settings) or RendezvousError(told) from None
     except RendezvousError:
         _close_coordinator(_LINGERS)
         raise

@@ -31,6 +31,7 @@ _ARRIVAL = 300.0  # seconds within which all machines must have come
 _END = 30.0  # seconds within which an attempt ends in all machines when it has failed in one
 _PAUSE = 0.2
 _FAREWELL = 1.0
+_STRANGERS_TOLD = 100  # hosts, and why they are turned away: a scanner has as many as it likes
 
 
 class Assignment(Struct, frozen=True):
@@ -170,7 +171,7 @@ class Leader:
 
     def _note_stranger(self, line: Line, why: str) -> None:
         told = f"somebody at {line.host} was turned away: {why}"
-        if told not in self._turned_away:
+        if told not in self._turned_away and len(self._turned_away) < _STRANGERS_TOLD:
             self._turned_away.add(told)
             report(told)
 

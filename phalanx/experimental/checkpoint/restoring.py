@@ -121,7 +121,7 @@ def _held(place: Place, step: int | None) -> Generator[Stored]:
             try:
                 index = stack.enter_context(place.reading(chosen))
                 break
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 if chosen in place.steps():
                     raise ValueError(f"{WHO}: {folder} has no index, {INDEX}") from None
                 if step is not None or chosen < 0 or together.others():

@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -202,3 +203,16 @@ def test_fewer_processes_than_elastic_needs(given, capsys):
     assert main(["launch", "--elastic", "5:", *given, "script.py"]) == 2
     told = "phalanx launch: --elastic needs 5 processes, and -n and --nnodes start 4\n"
     assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("option", [[], ["--elastic", "1:"]])
+def test_a_port_that_others_have_is_named(option, capsys, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        where = ["--nnodes", "2", "--node-rank", "0", "--coordinator", address]
+        assert main(["launch", "-n", "1", *option, *where, str(script)]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"phalanx launch: the coordinator cannot listen at {address}: ")
+    assert said.endswith(". Choose another port, or an address of this machine")

@@ -546,3 +546,6 @@ def test_damage_is_found(saved):
         checkpoint.restore(saved)
     shutil.rmtree(folder)
     assert checkpoint.steps(saved) == []
+    folder.touch()  # somebody's file
+    with pytest.raises(ValueError, match="has no index"):
+        checkpoint.restore(saved)

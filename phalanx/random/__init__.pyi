@@ -25,7 +25,6 @@ from phalanx.random.discrete import (
     binomial as binomial,
     categorical as categorical,
     geometric as geometric,
-    multinomial as multinomial,
     poisson as poisson,
     rademacher as rademacher,
 )
@@ -48,6 +47,7 @@ from phalanx.random.keys import (
 from phalanx.random.multivariate import (
     ball as ball,
     dirichlet as dirichlet,
+    multinomial as multinomial,
     multivariate_normal as multivariate_normal,
     orthogonal as orthogonal,
 )

@@ -22,7 +22,6 @@ from phalanx.random.arguments import (
     Lengths,
     as_parameter,
     as_shape,
-    but_last_axis,
     check_method,
     float_dtype,
     integer_dtype,
@@ -247,64 +246,6 @@ def _hormann_binomial(key: Any, n: Any, p: Any) -> Any:
 def _correction(k: int) -> float:
     """log k! less what Stirling's formula gives."""
     return math.lgamma(k + 1) - (k + 0.5) * math.log(k + 1) + k + 1 - math.log(2 * math.pi) / 2
-
-
-def multinomial(
-    key: KeyLike,
-    n: ArrayLike,
-    p: ArrayLike,
-    *,
-    shape: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    unroll: int | bool = 1,
-) -> Array:
-    """Multinomial counts: how many of n trials come out as i, which has probability p[..., i].
-
-    Args:
-        key: a single key.
-        n: a number, or an array that broadcasts to ``shape``.
-        p: probabilities along the last axis; they need not add up to 1.
-        shape: of the result without its last axis; by default that to which ``n`` and the other
-            axes of ``p`` broadcast.
-        dtype: any dtype of numbers; float32 by default, or float64 under ``enable_x64``.
-        unroll: how many ways to write out per iteration of the compiled loop.
-
-    Returns:
-        Counts, of the shape of ``p``; or ``[*shape, k]``, of k ways.
-
-    Raises:
-        ValueError: the parameters do not broadcast to ``shape``.
-
-    >>> import numpy as np
-    >>> from phalanx import random
-    >>> float(random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5])).sum())
-    10.0
-    """
-    asked = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
-    chosen = asked if dtypes.is_floating(asked) else dtypes.default_float()
-    n, p = as_parameter(n, chosen), as_parameter(p, chosen)
-    lengths = shape_of_draws("multinomial", shape, n, but_last_axis("multinomial", "p", p)[0])
-    drawn = _multinomial(single("multinomial", key), n, p, shape=lengths, unroll=unroll)
-    return drawn if asked == chosen else drawn.astype(asked)
-
-
-@staged
-def _multinomial(key: Any, n: Any, p: Any, *, shape: tuple[int, ...], unroll: int | bool) -> Any:
-    """Way by way, from the trials that are left, with the share of what probability is left."""
-    p = broadcast_to(p, (*shape, typeof(p).shape[-1]))
-    left = jnp.flip(jnp.cumsum(jnp.flip(p, -1), -1), -1)
-    shares = jnp.clip(p / jnp.where(left == 0, 1, left), 0, 1)
-    count = typeof(p).shape[-1]
-    generator = source(key)
-
-    def draw(trials: Array, row: Any) -> tuple[Array, Array]:
-        words, share = row
-        k = draw_binomial(generator.of(words), trials, share)
-        return trials - k, k
-
-    rows = (generator.split((count,)).words, jnp.moveaxis(shares, -1, 0))
-    drawn = lax.scan(draw, broadcast_to(n, shape), rows, unroll=unroll)[1]
-    return jnp.moveaxis(drawn, 0, -1)
 
 
 @takes_out_sharding

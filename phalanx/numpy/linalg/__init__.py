@@ -16,20 +16,17 @@ from phalanx.core.types import Array
 from phalanx.numpy.einsums import multi_dot
 from phalanx.numpy.linalg.decompositions import cholesky, qr, svd, svdvals
 from phalanx.numpy.linalg.eigenvalues import eig, eigh, eigvals, eigvalsh
-from phalanx.numpy.linalg.equations import (
+from phalanx.numpy.linalg.equations import inv, lstsq, pinv, solve, tensorinv, tensorsolve
+from phalanx.numpy.linalg.norms import (
     cond,
     det,
-    inv,
-    lstsq,
+    matrix_norm,
     matrix_rank,
-    pinv,
+    norm,
     slogdet,
-    solve,
-    square,
-    tensorinv,
-    tensorsolve,
+    vector_norm,
 )
-from phalanx.numpy.linalg.norms import matrix_norm, norm, vector_norm
+from phalanx.numpy.linalg.operands import square
 from phalanx.numpy.manipulation import matrix_transpose
 from phalanx.numpy.matrices import diagonal as _diagonal
 from phalanx.numpy.matrices import eye

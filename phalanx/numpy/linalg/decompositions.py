@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, overload
 
-import numpy as np
-
-from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax import linalg as lax
 from phalanx.numpy.arithmetic import abs, sign
 from phalanx.numpy.indexing import take_along_axis
+from phalanx.numpy.linalg.operands import in_lapack
 from phalanx.numpy.manipulation import expand_dims, matrix_transpose
-from phalanx.numpy.promotion import ArrayLike, convert, inexact
+from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.sorting import argsort
 from phalanx.primitives import linalg as prims
 from phalanx.primitives.linalg.algebra import adjoint
-from phalanx.primitives.linalg.family import of_lapack
 
 
 class QRResult(NamedTuple):
@@ -33,24 +30,6 @@ class SVDResult(NamedTuple):
     U: Array
     S: Array
     Vh: Array
-
-
-def in_lapack(who: str, a: Any) -> Array:
-    """``a`` as an array of a dtype that LAPACK has: float32 in place of narrower ones."""
-    x = inexact(who, a)
-    return x if of_lapack(x.dtype) else convert(x, np.dtype("float32"))
-
-
-def matrices(who: str, a: Any) -> Array:
-    """``a`` as an array of matrices [..., m, n], of a floating-point or complex dtype.
-
-    Raises:
-        ShapeError: it has fewer than 2 dimensions.
-    """
-    x = in_lapack(who, a)
-    if x.ndim < 2:
-        raise ShapeError(f"{who}: matrices [..., m, n] are needed, got {x.aval}")
-    return x
 
 
 @one_program

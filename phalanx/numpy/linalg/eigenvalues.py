@@ -7,7 +7,7 @@ from typing import NamedTuple
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax import linalg as lax
-from phalanx.numpy.linalg.decompositions import in_lapack
+from phalanx.numpy.linalg.operands import in_lapack
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.primitives import linalg as prims
 

@@ -1,9 +1,9 @@
-"""Norms of vectors and matrices."""
+"""Norms of vectors and matrices, and other numbers of a matrix: determinant, condition, rank."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,22 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import absolute as abs
 from phalanx.numpy.arithmetic import power
 from phalanx.numpy.extrema import max, min
-from phalanx.numpy.linalg.decompositions import svdvals
+from phalanx.numpy.linalg.decompositions import svd, svdvals
+from phalanx.numpy.linalg.operands import in_lapack, matrices, square
+from phalanx.numpy.logic import isnan
 from phalanx.numpy.manipulation import moveaxis
-from phalanx.numpy.promotion import ArrayLike, convert, dims, inexact, literal
-from phalanx.numpy.reductions import sum
+from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact, literal
+from phalanx.numpy.reductions import any, count_nonzero, sum
+from phalanx.numpy.searching import where
+from phalanx.primitives import linalg as prims
+from phalanx.primitives.linalg.algebra import identity_like
+
+
+class SlogdetResult(NamedTuple):
+    """The result of ``slogdet``: the determinants are ``sign * exp(logabsdet)``."""
+
+    sign: Array
+    logabsdet: Array
 
 
 @one_program
@@ -181,3 +193,127 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
         raise ValueError(f"matrix_norm: at least 2 dimensions are needed, got {x.aval}")
     over = x.ndim - 2, x.ndim - 1
     return _as_of(x, _matrix_norm(_widened(x), ord, over, keepdims))
+
+
+# ---- determinants and ranks -----------------------------------------------------------------
+
+
+@one_program
+def det(a: ArrayLike) -> Array:
+    """Determinants of square matrices.
+
+    It overflows easily for large matrices; ``slogdet`` does not.
+
+    Args:
+        a: square matrices [..., n, n].
+
+    Returns:
+        Numbers [...], of the dtype of the matrices; of integers, float16 and bfloat16, for which
+        there is no LU decomposition, float32.
+
+    Raises:
+        ValueError: the matrices are not square.
+
+    >>> print(jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    -2.0
+    """
+    x = square("det", in_lapack("det", a))
+    if x.shape[-1] == 2:
+        return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+    if x.shape[-1] == 3:
+        rows = [[x[..., i, j] for j in range(3)] for i in range(3)]
+        (a0, a1, a2), (b0, b1, b2), (c0, c1, c2) = rows
+        return a0 * (b1 * c2 - b2 * c1) - a1 * (b0 * c2 - b2 * c0) + a2 * (b0 * c1 - b1 * c0)
+    return prims.det(x)
+
+
+@one_program
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
+    """Sign and logarithm of the absolute value of the determinants of square matrices.
+
+    Args:
+        a: the matrices [..., n, n].
+        method: None, "lu" or "qr", for compatibility: determinants come from the LU decomposition.
+
+    Returns:
+        A named tuple of arrays [...]: ``sign``, 1 or -1, or of complex matrices a number of
+        absolute value 1, and ``logabsdet``, real. Of a singular matrix 0 and -inf.
+
+    Raises:
+        ValueError: ``method`` is another word.
+
+    >>> sign, size = jnp.linalg.slogdet(jnp.array([[1.0, 0.0], [0.0, -1.0]]))
+    >>> print(sign, size)
+    -1.0 0.0
+    """
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
+    return SlogdetResult(*prims.slogdet(square("slogdet", in_lapack("slogdet", a))))
+
+
+@one_program
+def cond(x: ArrayLike, p: Any = None) -> Array:
+    """Condition number of matrices: |a| |a⁻¹|, in the norm ``p``.
+
+    It bounds by how much the relative error of b may grow in the solution of a x = b.
+
+    Args:
+        x: matrices [..., m, n]; square unless ``p`` is None, 2 or -2.
+        p: the norm, as ``ord`` of ``norm``. None or 2: the largest over the smallest singular
+            value; -2: its inverse.
+
+    Returns:
+        Real numbers [...]; infinite for singular matrices.
+
+    Raises:
+        ShapeError: ``x`` has fewer than two dimensions.
+
+    >>> print(jnp.linalg.cond(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
+    2.0
+    """
+    a = matrices("cond", x)
+    if p in (None, 2, -2):
+        (s,) = prims.svd(a, full=False, vectors=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    square("cond", a)
+    over = (-2, -1)
+    size = norm(a, ord=p, axis=over) * norm(prims.solve(a, identity_like(a)), ord=p, axis=over)
+    unknown = any(isnan(a), axis=over)
+    return where(isnan(size) & ~unknown, np.inf, size)  # of a singular matrix
+
+
+@one_program
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
+    """Rank of matrices: the number of singular values above a tolerance.
+
+    Args:
+        M: matrices [..., m, n].
+        rtol: the tolerance relative to the largest singular value; None for max(m, n) times the
+            machine epsilon of the dtype.
+        hermitian: whether M is known to be Hermitian, so that the cheaper decomposition by
+            eigenvalues can be used.
+        tol: an absolute tolerance, in place of ``rtol``.
+
+    Returns:
+        Integers [...]; of a vector or number 1, or 0 if all its elements are zero.
+
+    >>> print(jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]])))
+    1
+    """
+    x = in_lapack("matrix_rank", M)
+    if x.ndim < 2:
+        return where(any(x), 1, 0)
+    s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if tol is None:
+        least = sorted(x.shape[-2:])[-1] * float(dtypes.finfo(x.dtype).eps)
+        bound = as_array("matrix_rank", least if rtol is None else rtol)
+        bound = bound * max(s, axis=-1, initial=0)
+    else:
+        bound = as_array("matrix_rank", tol)
+    return count_nonzero(s > ops.expand_dims(bound, (bound.ndim,)), axis=-1)

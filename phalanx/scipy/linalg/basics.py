@@ -9,10 +9,10 @@ from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
-from phalanx.numpy.linalg.equations import batched, pair, square
-from phalanx.numpy.linalg.equations import det as _det
 from phalanx.numpy.linalg.equations import inv as _inv
 from phalanx.numpy.linalg.equations import solve as _solve
+from phalanx.numpy.linalg.norms import det as _det
+from phalanx.numpy.linalg.operands import batched, pair, square
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.primitives import linalg as prims
 

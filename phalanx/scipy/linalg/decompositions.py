@@ -19,8 +19,7 @@ from phalanx.numpy.creation import array
 from phalanx.numpy.fft import resized
 from phalanx.numpy.functional import vectorize
 from phalanx.numpy.linalg.decompositions import cholesky as _cholesky
-from phalanx.numpy.linalg.decompositions import in_lapack, matrices
-from phalanx.numpy.linalg.equations import pair, square
+from phalanx.numpy.linalg.operands import in_lapack, matrices, pair, square
 from phalanx.numpy.matrices import eye, tril, triu
 from phalanx.numpy.products import matmul
 from phalanx.numpy.promotion import ArrayLike

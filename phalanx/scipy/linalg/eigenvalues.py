@@ -9,8 +9,7 @@ from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
-from phalanx.numpy.linalg.decompositions import in_lapack
-from phalanx.numpy.linalg.equations import pair
+from phalanx.numpy.linalg.operands import in_lapack, pair
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.primitives import linalg as prims
 from phalanx.primitives.linalg.algebra import adjoint, diagonal_matrix, of_lower_triangle, padded

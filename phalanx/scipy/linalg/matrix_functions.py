@@ -19,8 +19,7 @@ from phalanx.numpy.creation import zeros_like
 from phalanx.numpy.exponents import log2
 from phalanx.numpy.extrema import max, min
 from phalanx.numpy.functional import vectorize
-from phalanx.numpy.linalg.decompositions import in_lapack
-from phalanx.numpy.linalg.equations import pair, square
+from phalanx.numpy.linalg.operands import in_lapack, pair, square
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.matrices import diagonal, eye, triu
 from phalanx.numpy.promotion import ArrayLike

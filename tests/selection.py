@@ -20,25 +20,30 @@ SAMPLED = (
     "tests/laws/test_choices_in_fusions", "tests/laws/test_complex_slopes",
     "tests/laws/test_constants", "tests/laws/test_contexts",
     "tests/laws/test_dtypes_of_drawn_numbers", "tests/laws/test_explicit_axes",
-    "tests/laws/test_exported", "tests/laws/test_growth", "tests/laws/test_hostile_names",
-    "tests/laws/test_jit_shardings", "tests/laws/test_loops_over_sums", "tests/laws/test_methods",
-    "tests/laws/test_mistakes", "tests/laws/test_nan",
-    "tests/laws/test_narrow_dtypes", "tests/laws/test_nested", "tests/laws/test_operations",
-    "tests/laws/test_platforms", "tests/laws/test_primitives", "tests/laws/test_refs",
-    "tests/laws/test_reproducible", "tests/laws/test_sized.py", "tests/laws/test_sizes.py",
-    "tests/laws/test_slopes_in_shard_map", "tests/laws/test_slopes_of_all_sizes",
-    "tests/laws/test_static_values", "tests/laws/test_strict_promotion",
-    "tests/laws/test_subprograms", "tests/laws/test_symbolic_lengths",
-    "tests/laws/test_tangents_kept", "tests/laws/test_uneven_cuts", "tests/laws/test_unreduced",
-    "tests/laws/test_weak_types", "tests/oracles/", "tests/stories/test_elastic",
-    "tests/stories/test_keys", "tests/stories/test_processes", "tests/stories/test_replicas",
+    "tests/laws/test_exported", "tests/laws/test_groups", "tests/laws/test_growth",
+    "tests/laws/test_hostile_names", "tests/laws/test_jit_shardings",
+    "tests/laws/test_loops_over_sums", "tests/laws/test_methods", "tests/laws/test_mistakes",
+    "tests/laws/test_nan", "tests/laws/test_narrow_dtypes", "tests/laws/test_nested",
+    "tests/laws/test_operations", "tests/laws/test_platforms", "tests/laws/test_primitives",
+    "tests/laws/test_refs", "tests/laws/test_reproducible", "tests/laws/test_shard_map",
+    "tests/laws/test_sized.py", "tests/laws/test_sizes.py", "tests/laws/test_slopes_in_shard_map",
+    "tests/laws/test_slopes_of_all_sizes", "tests/laws/test_static_values",
+    "tests/laws/test_strict_promotion", "tests/laws/test_subprograms",
+    "tests/laws/test_symbolic_lengths", "tests/laws/test_tangents_kept",
+    "tests/laws/test_uneven_cuts", "tests/laws/test_unreduced", "tests/laws/test_weak_types",
+    "tests/oracles/", "tests/stories/test_elastic", "tests/stories/test_keys",
+    "tests/stories/test_processes", "tests/stories/test_replicas",
     "tests/stories/test_reproducible", "tests/types/test_corpus.py::test_right_programs",
-    "tests/units/api/test_caches", "tests/units/api/test_explicit_axes",
-    "tests/units/api/test_export", "tests/units/api/test_garbage", "tests/units/api/test_symbolic",
+    "tests/units/api/test_caches", "tests/units/api/test_callbacks_failing",
+    "tests/units/api/test_explicit_axes", "tests/units/api/test_export",
+    "tests/units/api/test_garbage", "tests/units/api/test_reproducible",
+    "tests/units/api/test_sums", "tests/units/api/test_symbolic",
     "tests/units/compat/test_served_names", "tests/units/control/",
     "tests/units/experimental/test_jet", "tests/units/experimental/test_sparse",
-    "tests/units/insight/checks/test_held_out", "tests/units/insight/plans/test_sequences",
+    "tests/units/insight/checks/test_held_out", "tests/units/insight/plans/test_applied_step",
+    "tests/units/insight/plans/test_sequences", "tests/units/insight/verification/test_verify",
     "tests/units/lax/", "tests/units/primitives/", "tests/units/transforms/",
+    "tests/units/xla/test_partitioning",
 )  # fmt: skip
 SHARE = 0.05
 IN_PART = (
@@ -69,7 +74,7 @@ ACCURATE = (
     "tests/laws/test_reproducible_over_processes.py", "tests/stories/test_reproducible.py",
 )  # fmt: skip
 # Parameters that name what is tested; others are cases of it.
-SUBJECTS = "law", "name", "f", "page"
+SUBJECTS = "law", "name", "f", "fault", "page"
 
 
 def selected(items, seed):

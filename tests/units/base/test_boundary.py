@@ -98,11 +98,12 @@ def test_the_last_line_is_that_of_the_users_function(name):
     assert functions(caught.value)[-1] == "fails"
 
 
-# Mistakes in one line of the user's, of which nothing of ours stands below. Those of public
-# functions are found by a law (tests/laws/test_mistakes.py).
+# Mistakes in one line of the user's, of which nothing of ours stands below.
 MISTAKES = {
     "operator": lambda: ROWS + jnp.ones(5),
     "reflected": lambda: np.ones(5) + ROWS,
+    "function": lambda: jnp.add(ROWS, jnp.ones(5)),
+    "keyword": lambda: jnp.sum(ROWS, axis=7),
     "assignment": lambda: operator.setitem(ROWS, 0, 1.0),
     "hash": lambda: {ROWS},
     "bool": lambda: bool(ROWS),
@@ -115,10 +116,18 @@ MISTAKES = {
     "method": lambda: ROWS.reshape(5, 7),
     "index": lambda: ROWS[0, 0, 0],
     "at": lambda: ROWS.at[0, 0, 0].set(1),
+    "lax": lambda: lax.add(ROWS, jnp.ones(5)),
+    "nn": lambda: phalanx.nn.relu("x"),
+    "random": lambda: phalanx.random.normal("key", (3,)),
     "initializer": lambda: phalanx.nn.initializers.he_normal()(phalanx.random.key(0), (3,)),
+    "linalg": lambda: jnp.linalg.norm(ROWS, axis=7),
+    "devices": lambda: phalanx.devices("none"),
+    "option": lambda: phalanx.jit(3),
+    "config": lambda: phalanx.config.update("none", 3),
     "compiled": lambda: phalanx.jit(jnp.sin).lower(ROWS).compile()(ROWS[0]),
     "pullback": lambda: phalanx.vjp(jnp.sin, ROWS)[1]("x"),
     "linear": lambda: phalanx.linearize(jnp.sin, ROWS)[1]("x"),
+    "tree": lambda: phalanx.tree.map(len, [1], [1, 2]),
     "debug": lambda: phalanx.debug.print("{} {}", 1),
 }
 

@@ -25,7 +25,7 @@ from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.reception import Reception
 from phalanx.processes.snapshots import SnapshotServer
-from phalanx.processes.wire import Message, is_secret, split
+from phalanx.processes.wire import Message, family_of, is_secret, split
 
 _ARRIVAL = 300.0  # seconds within which all machines must have come
 _END = 30.0  # seconds within which an attempt ends in all machines when it has failed in one
@@ -136,8 +136,7 @@ class Leader:
             if snapshots:
                 self._snapshots = SnapshotServer(host, token, self._credentials)
             if arguments.nnodes > 1:
-                family = socket.AF_INET6 if ":" in host else socket.AF_INET
-                self._listener = socket.create_server((host, port), family=family)
+                self._listener = socket.create_server((host, port), family=family_of(host))
                 self._loop = EventLoop()
         except OSError as e:
             raise AddressTaken.at(host, port, e) from None

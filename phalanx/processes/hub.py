@@ -36,7 +36,7 @@ from phalanx.processes.line import Line
 from phalanx.processes.loop import EventLoop
 from phalanx.processes.reception import STRANGERS, Reception
 from phalanx.processes.watched import PULSE, Lateness, Silence, first_warning, pause
-from phalanx.processes.wire import LONGEST, Message, encoded, is_secret
+from phalanx.processes.wire import LONGEST, Message, encoded, family_of, is_secret
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
@@ -117,9 +117,8 @@ class Hub:
         self._welcomed = False
         self.everyone_left = threading.Event()
         self._closed = threading.Event()
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         _let_open(_FILES * count)
-        self._listener = socket.create_server(address, family=family, backlog=4096)
+        self._listener = socket.create_server(address, family=family_of(address[0]), backlog=4096)
         self.port: int = self._listener.getsockname()[1]
         self._loop = EventLoop()
         self._loop.fault = self._failed_here

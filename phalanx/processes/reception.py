@@ -1,6 +1,6 @@
 """Where those who connect say who they are, before anything else is done for them.
 
-Anybody may connect: so nobody waits for those who say nothing, and there is no end of room.
+Anybody may connect: so nobody waits for those who say nothing, and few are kept at a time.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -20,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from phalanx.processes.threads import start
-from phalanx.processes.wire import address_of, is_secret, split
+from phalanx.processes.wire import address_of, family_of, is_secret, split
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
@@ -68,7 +67,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 1024
 
     def __init__(self, host: str, token: str, credentials: Credentials | None) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.address_family = family_of(host)
         self.expected = _authorization(token)
         self.parts: dict[str, bytearray] = {}
         self.lock = threading.Lock()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import socket
 from typing import Any, cast
 
 LONGEST = 64 << 20  # of a line, in bytes
@@ -57,6 +58,11 @@ def address_of(host: str, port: int) -> str:
     '[::1]:80'
     """
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    """The kind of addresses that ``host`` is of, to listen there."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def is_secret(given: str, ours: str) -> bool:

@@ -110,13 +110,9 @@ def pinv(
     x = matrices("pinv", a)
     bound = rcond if rtol is None else rtol
     if bound is None:
-        bound = 10 * _max(x.shape[-2:]) * float(dtypes.finfo(x.dtype).eps)
+        bound = 10 * max(x.shape[-2:]) * float(dtypes.finfo(x.dtype).eps)
     tolerance = asarray(bound, dtype=_real(x.dtype))
     return prims.pinv(x, ops.broadcast_to(tolerance, x.shape[:-2]))
-
-
-def _max(lengths: Sequence[int]) -> int:
-    return sorted(lengths)[-1]
 
 
 def _real(dtype: np.dtype) -> np.dtype:
@@ -161,7 +157,7 @@ def _lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None) -> tuple[Any, Any, A
         raise ShapeError(f"lstsq: a [m, n] and b [m] or [m, k] are needed, got {x.aval}, {y.aval}")
     columns = y if y.ndim == 2 else ops.expand_dims(y, (1,))
     eps = float(dtypes.finfo(x.dtype).eps)
-    bound = eps * _max(x.shape) if rcond is None else eps if rcond < 0 else rcond
+    bound = eps * max(x.shape) if rcond is None else eps if rcond < 0 else rcond
     u, s, vh = svd(x, full_matrices=False)
     is_large = s > bound * s[:1]
     inverse = where(is_large, 1 / where(is_large, s, 1), 0)

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from phalanx.base.errors import ConfigError
 from phalanx.processes import cluster, hardware
 from phalanx.processes.cluster import Found, detected, own
 from phalanx.processes.dealing import OfHost
+from tests.children import outcomes
 
 SLURM = {
     "SLURM_JOB_ID": "1234567",
@@ -188,6 +190,7 @@ def test_processes_of_one_machine_meet_there(tmp_path):
 
 ASKING = """
 import os
+import socket
 from phalanx.processes.cluster import detected
 found = detected(None, os.environ)
 print(found.coordinator_address, found.job)
@@ -267,3 +270,12 @@ def test_a_number_is_one(wrong):
         own({"PHALANX_NUM_PROCESSES": wrong})
     with pytest.raises(ConfigError, match="MASTER_PORT must be a number"):
         detected(None, TORCHRUN | {"MASTER_PORT": wrong})
+
+
+def test_initialize_where_others_have_the_port():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        (told,) = outcomes([f"distributed.initialize({address!r}, 2, 0)"])
+    here = f"distributed.initialize: the coordinator cannot listen at {address}: "
+    assert told.startswith(f"RendezvousError: {here}")
+    assert told.endswith("another port, or an address of this machine, as coordinator_bind_address")
